@@ -97,6 +97,8 @@ std::uint64_t hash_of(const Table& table) {
     items.add("replica_gradients", name_of(table.replica_gradients));
   }
   if (table.features != 1.0) items.add("features", table.features);
+  if (table.pooling != Pooling::kSum) items.add("pooling", name_of(table.pooling));
+  if (table.weighted) items.add("weighted");
   return items.value();
 }
 
@@ -123,6 +125,7 @@ void add_exchange(Items& items, const ExchangeTypes& exchange) {
   for (const auto& [name, share] : kSentShareFields) {
     if (exchange.*share != usual.*share) items.add(name, exchange.*share);
   }
+  if (exchange.deduplicate_ids) items.add(kDeduplicateIdsField);
 }
 
 /// Adds what is not as by default.

@@ -62,7 +62,10 @@ std::vector<PlanOutcome> Planner::plan_batch(std::span<const Task> tasks,
   std::vector<std::size_t> unlinked_of(tasks.size());
   std::vector<PlanOutcome> published(tasks.size());
   std::map<const Impl*, std::vector<SearchDriver::Job>> searches;
-  std::deque<Task> with_rules;  // Borrowed by searches.
+  // Borrowed by searches.
+  std::deque<DeduplicatedTask> deduplicated;
+  std::deque<Task> with_rules;
+  std::vector<const Task*> planned(tasks.size());
   for (std::size_t i = 0; i < tasks.size(); ++i) {
     try {
       impls[i] = root.for_task(tasks[i]);
@@ -70,13 +73,14 @@ std::vector<PlanOutcome> Planner::plan_batch(std::span<const Task> tasks,
       outcomes[i] = error;
       continue;
     }
-    if (std::optional<Task> without = impls[i]->without_links(tasks[i])) {
+    planned[i] = &deduplicated.emplace_back(tasks[i]).task();
+    if (std::optional<Task> without = impls[i]->without_links(*planned[i])) {
       unlinked_of[i] = unlinked.size();
       unlinked.push_back(*std::move(without));
     }
-    const Task& task = tasks[i].groups.empty()
-                           ? tasks[i]
-                           : with_rules.emplace_back(with_rules_of_groups(tasks[i]));
+    const Task& task = planned[i]->groups.empty()
+                           ? *planned[i]
+                           : with_rules.emplace_back(with_rules_of_groups(*planned[i]));
     if (impls[i]->searches_published(task)) {
       searches[impls[i].get()].push_back({task, published[i]});
     }
@@ -92,13 +96,13 @@ std::vector<PlanOutcome> Planner::plan_batch(std::span<const Task> tasks,
     if (!impls[i]) return;
     try {
       PlanResult result =
-          impls[i]->plan_anew(tasks[i], request, root.options.effort,
+          impls[i]->plan_anew(*planned[i], request, root.options.effort,
                               {.unlinked =
                                    [&](const Task&, const PlanRequest&) {
                                      return std::move(without_links[unlinked_of[i]]).value();
                                    },
                                .published = [&] { return std::move(published[i]).value(); }});
-      impls[i]->settle_reason(tasks[i], request, result);
+      impls[i]->settle_reason(*planned[i], request, result);
       impls[i]->add_warnings(tasks[i], result);
       outcomes[i] = std::move(result);
     } catch (const Error& error) {

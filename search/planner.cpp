@@ -284,18 +284,22 @@ PlanResult Planner::plan(const Task& task, const PlanRequest& given) const {
   const std::shared_ptr<const Impl> impl = in_use(impl_).for_task(task);
   validate(given);
   const PlanRequest request = impl->request_of_algorithm(given);
+  const DeduplicatedTask deduplicated(task);
   PlanResult result = impl->plan_anew(
-      task, request, impl->options.effort,
+      deduplicated.task(), request, impl->options.effort,
       {.unlinked = [&](const Task& one, const PlanRequest& half) { return plan(one, half); }});
-  impl->settle_reason(task, request, result);
+  impl->settle_reason(deduplicated.task(), request, result);
   impl->add_warnings(task, result);
   return result;
 }
 
-ReplanResult Planner::replan(const Task& given, const RunningPlan& running,
+ReplanResult Planner::replan(const Task& stated, const RunningPlan& running,
                              const ReplanRequest& request) const {
-  const std::shared_ptr<const Impl> impl = in_use(impl_).for_task(given);
+  const std::shared_ptr<const Impl> impl = in_use(impl_).for_task(stated);
   validate(request);
+  neuroshard::validate(running.task);
+  const DeduplicatedTask deduplicated(stated);
+  const Task& given = deduplicated.task();
   if (impl->options.algorithm != Algorithm::kNeuroshard) {
     throw Error("algorithm " + std::string(name_of(impl->options.algorithm)) +
                 " does not re-plan; use neuroshard");
@@ -323,12 +327,13 @@ ReplanResult Planner::replan(const Task& given, const RunningPlan& running,
                          }});
                    }});
   impl->settle_reason(given, request.plan, result.result);
-  impl->add_warnings(task, result.result);
+  impl->add_warnings(stated, result.result);
   result.result.stats.search_ms = milliseconds_since(start);
   return result;
 }
 
 PlanCost Planner::simulate(const Task& task, const Plan& plan) const {
+  neuroshard::validate(task);
   const std::shared_ptr<const Impl> impl = in_use(impl_).for_setting_of(task);
   PlanCost cost = neuroshard::simulate(*impl->cpu, task, plan);
   impl->add_warning(task, plan, cost);
@@ -336,6 +341,7 @@ PlanCost Planner::simulate(const Task& task, const Plan& plan) const {
 }
 
 PlanExplanation Planner::explain(const Task& task, const Plan& plan) const {
+  neuroshard::validate(task);
   const std::shared_ptr<const Impl> impl = in_use(impl_).for_setting_of(task);
   PlanExplanation explanation = neuroshard::explain(*impl->cpu, task, plan);
   impl->add_warning(task, plan, explanation.cost);

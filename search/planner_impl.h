@@ -15,6 +15,7 @@
 
 #include "core/base/thread_team.h"
 #include "core/placement/fallback_backend.h"
+#include "core/plans/deduplicated_task.h"
 #include "core/tables/table_rules.h"
 #include "neuroshard/planner.h"
 #include "neuroshard/prediction_limits.h"
@@ -118,7 +119,8 @@ struct Planner::Impl {
     if (const auto doubt = models.metadata.find("warning"); doubt != models.metadata.end()) {
       cost.warning = joined_warnings(cost.warning, doubt->second);
     }
-    cost.warning = joined_warnings(cost.warning, ranges.warning(task, plan, cost));
+    const DeduplicatedTask deduplicated(task);
+    cost.warning = joined_warnings(cost.warning, ranges.warning(deduplicated.task(), plan, cost));
     cost.warning =
         joined_warnings(cost.warning, prediction_limits(task, cpu->follows_weight_types()));
   }

@@ -114,6 +114,7 @@ Task random_task_of_all_kinds(std::uint64_t seed) {
   task.batch_size = std::int64_t{1} << pick(random, {10, 13, 16, 16, 16, 18});
   const bool buffers = random() % 2 == 0;
   std::mt19937_64 random_features(seed + 78);  // All else is drawn as without them.
+  std::mt19937_64 random_poolings(seed + 79);
   for (Table& table : task.tables) {
     if (random() % 3 == 0) table.rows = 1 + static_cast<std::int64_t>(random() % 200);
     table.memory.batch_size = buffers ? task.batch_size : 0;
@@ -121,6 +122,10 @@ Task random_task_of_all_kinds(std::uint64_t seed) {
     if (random_features() % 4 == 0) {
       table.features = pick(random_features, {2, 3, 20}) - (random_features() % 2 == 0 ? 0.5 : 0.0);
     }
+    if (random_poolings() % 4 == 0) {
+      table.pooling = random_poolings() % 2 == 0 ? Pooling::kNone : Pooling::kMean;
+    }
+    if (random_poolings() % 4 == 0) table.weighted = table.pooling != Pooling::kNone;
     if (random() % 2 == 0) continue;
     // From nearly even to all lookups in one part.
     const double skew = uniform(random, 0.0, 20.0);

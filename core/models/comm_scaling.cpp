@@ -122,9 +122,10 @@ Mlp with_itself_of_nothing(const Mlp& network, const Normalization& features, do
   return both;
 }
 
-/// `devices`: 0 if any number of them is an input.
+/// `devices`: 0 if any number of them is an input. `factor`: with that of the unit.
 template <typename Network, typename KindOf>
-Network scaled_network(const Network& network, int devices, double factor, const KindOf& kind_of) {
+Network scaled_network(const Network& network, int devices, double factor, double column_unit,
+                       const KindOf& kind_of) {
   Network scaled = network;
   if (devices == 0) {
     scaled.network = with_itself_of_nothing(network.network, network.features, factor, kind_of);
@@ -138,34 +139,40 @@ Network scaled_network(const Network& network, int devices, double factor, const
     }
   }
   for (int i = 0; i < network.network.inputs(); ++i) {
-    if (kind_of(i) != CommInput::kOffset) continue;
+    if (kind_of(i) == CommInput::kDevices) continue;
+    const double times = kind_of(i) == CommInput::kOffset ? factor : column_unit;
     const auto at = static_cast<std::size_t>(i);
-    scaled.features.mean[at] = static_cast<float>(scaled.features.mean[at] * factor);
-    scaled.features.std[at] = static_cast<float>(scaled.features.std[at] * factor);
+    scaled.features.mean[at] = static_cast<float>(scaled.features.mean[at] * times);
+    scaled.features.std[at] = static_cast<float>(scaled.features.std[at] * times);
   }
   return scaled;
 }
 
-CommNetwork scaled_comm_network(const CommNetwork& network, int devices, double factor) {
-  if (!(factor > 0.0) || !std::isfinite(factor)) {
-    throw Error("communication of " + std::to_string(factor) +
-                " times as many bytes; give a positive number");
-  }
-  if (factor == 1.0) return network;
+void require_positive(double number, const char* what) {
+  if (number > 0.0 && std::isfinite(number)) return;
+  throw Error("communication of " + std::to_string(number) + what + "; give a positive number");
+}
+
+CommNetwork scaled_comm_network(const CommNetwork& network, int devices, double factor,
+                                double column_unit) {
+  require_positive(factor, " times as many bytes");
+  require_positive(column_unit, " columns at once");
+  if (factor == 1.0 && column_unit == 1.0) return network;
+  factor *= column_unit;
   if (const auto* dense = std::get_if<DenseCommNetwork>(&network)) {
-    return scaled_network(*dense, devices, factor, [&](int input) {
+    return scaled_network(*dense, devices, factor, column_unit, [&](int input) {
       return input < devices ? CommInput::kColumns : CommInput::kOffset;
     });
   }
-  return scaled_network(std::get<SymmetricCommNetwork>(network), devices, factor,
+  return scaled_network(std::get<SymmetricCommNetwork>(network), devices, factor, column_unit,
                         [](int input) { return kSymmetricInputs[input]; });
 }
 
 }  // namespace
 
 CommModel scaled_comm(const CommModel& model, int devices, const CommFactors& factors) {
-  return {scaled_comm_network(model.forward, devices, factors.forward),
-          scaled_comm_network(model.backward, devices, factors.backward)};
+  return {scaled_comm_network(model.forward, devices, factors.forward, factors.column_unit),
+          scaled_comm_network(model.backward, devices, factors.backward, factors.column_unit)};
 }
 
 }  // namespace neuroshard

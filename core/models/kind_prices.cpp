@@ -7,15 +7,14 @@
 
 namespace neuroshard {
 
-ShardAmounts shard_amounts(double samples, int dim, double pooling_factor, double features,
-                           double share) {
-  constexpr double kIdBytes = 8.0;
+ShardAmounts shard_amounts(double samples, int dim, double pooling_factor, double outputs,
+                           double share, double id_bytes) {
   constexpr double kNumberBytes = 4.0;
   const double gib = static_cast<double>(bytes_from_gib(1.0));
   const double lookups = samples * pooling_factor / gib;
-  return {1.0, kIdBytes * lookups * share, kNumberBytes * dim * lookups * share,
-          kNumberBytes * dim * samples * std::min(features, pooling_factor) / gib,
-          kIdBytes * lookups};
+  return {1.0, id_bytes * lookups * share, kNumberBytes * dim * lookups * share,
+          kNumberBytes * dim * samples * std::min(outputs, pooling_factor) / gib,
+          id_bytes * lookups};
 }
 
 double KindPrice::price_ms(const ShardAmounts& amounts) const {

@@ -200,8 +200,9 @@ CostModels models_for(CostModels models, const CommSetting& setting) {
   }
   const CommFactors factors{
       factor * (setting.exchange.forward_column_bytes() / trained.forward_column_bytes()),
-      factor * (setting.exchange.backward_column_bytes() / trained.backward_column_bytes())};
-  models.forward_scale = factors.forward;
+      factor * (setting.exchange.backward_column_bytes() / trained.backward_column_bytes()),
+      setting.column_unit};
+  models.forward_scale = factors.forward * factors.column_unit;
   for (auto& [devices, model] : models.dense_comm) model = scaled_comm(model, devices, factors);
   if (models.symmetric_comm) {
     models.symmetric_comm = scaled_comm(*models.symmetric_comm, setting.devices, factors);
@@ -223,8 +224,8 @@ void require_setting(const Backend& backend, const Task& task) {
   }
   if (setting != backend.comm_setting()) {
     throw Error(
-        "the backend has models for other devices, other nodes, links, or types on the wire, than "
-        "the task's" +
+        "the backend has models for other devices, other nodes, links, types on the wire, or "
+        "numbers of columns, than the task's" +
         remedy);
   }
 }

@@ -12,7 +12,8 @@ namespace neuroshard {
 ChangePieces::ChangePieces(const Backend& backend, const Task& task, const Plan& plan)
     : tables_(task),
       prices_(backend, task, plan),
-      of_operator_(backend.table_features(), static_cast<double>(task.batch_size)) {}
+      of_operator_(backend.table_features(), static_cast<double>(task.batch_size)),
+      exchange_(task.exchange) {}
 
 std::uint32_t ChangePieces::add(const TableSlice& slice) {
   const Table table = tables_.of(slice);
@@ -20,7 +21,7 @@ std::uint32_t ChangePieces::add(const TableSlice& slice) {
   prices_ms_.push_back(prices_.ms_of(slice));
   const bool priced = prices_ms_.back().has_value();
   dims_.push_back(priced ? 0.0F : static_cast<float>(output_columns(table, slice.dim)));
-  lookups_.push_back(priced ? 0 : lookup_units(table.pooling_factor));
+  ids_.push_back(priced ? 0 : id_units(table, exchange_));
   return static_cast<std::uint32_t>(dims_.size() - 1);
 }
 
@@ -52,7 +53,7 @@ ChangeCosts::ChangeCosts(const Backend& backend, const Task& task, const ChangeP
     compute_ms_[d] = tables_ms(compute_ms_[d], speed_[d]) + base_ms_[d];
     replicas_ms_.push_back(devices[d].replicas_ms);
     dim_sums_.push_back(dim_sum(shards[d]));
-    lookups_.push_back(lookups(shards[d]));
+    ids_.push_back(ids(shards[d]));
   }
 }
 
@@ -72,17 +73,17 @@ float ChangeCosts::dim_sum(const ChangeShard& shard) const {
   return sum;
 }
 
-std::int64_t ChangeCosts::lookups(const ChangeShard& shard) const {
+std::int64_t ChangeCosts::ids(const ChangeShard& shard) const {
   std::int64_t sum = 0;
-  for (const std::uint32_t piece : shard) sum += pieces_.lookups(piece);
+  for (const std::uint32_t piece : shard) sum += pieces_.ids(piece);
   return sum;
 }
 
-double ChangeCosts::ids_ms(const PlanChange& change, IdExchange& ids) const {
-  if (!ids.priced() || !any_slices_) return 0.0;
-  std::vector<std::int64_t> changed = lookups_;
-  for (const ChangedShard& shard : change) changed[shard.device] = lookups(shard.pieces);
-  return ids.ms(most_lookups_seen(backend_.nodes(static_cast<int>(devices_)), changed));
+double ChangeCosts::ids_ms(const PlanChange& change, IdExchange& exchange) const {
+  if (!exchange.priced() || !any_slices_) return 0.0;
+  std::vector<std::int64_t> changed = ids_;
+  for (const ChangedShard& shard : change) changed[shard.device] = ids(shard.pieces);
+  return exchange.ms(most_lookups_seen(backend_.nodes(static_cast<int>(devices_)), changed));
 }
 
 std::vector<float> ChangeCosts::compute_of(const std::vector<const ChangeShard*>& shards) const {

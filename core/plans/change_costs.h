@@ -23,7 +23,7 @@ class ChangePieces {
 
   /// What the all-to-alls have of it: nothing of a piece that has a price.
   [[nodiscard]] float dim(std::uint32_t piece) const { return dims_[piece]; }
-  [[nodiscard]] std::int64_t lookups(std::uint32_t piece) const { return lookups_[piece]; }
+  [[nodiscard]] std::int64_t ids(std::uint32_t piece) const { return ids_[piece]; }
   /// [pieces]; nothing: the models predict it.
   [[nodiscard]] std::span<const std::optional<double>> prices_ms() const { return prices_ms_; }
   [[nodiscard]] std::vector<float> embeddings(const Backend& backend) const;
@@ -32,10 +32,11 @@ class ChangePieces {
   SliceTables tables_;
   SlicePrices prices_;
   OperatorFeatures of_operator_;
+  ExchangeTypes exchange_;
   std::vector<float> features_;
   std::vector<std::optional<double>> prices_ms_;
   std::vector<float> dims_;
-  std::vector<std::int64_t> lookups_;
+  std::vector<std::int64_t> ids_;
 };
 
 using ChangeShard = std::vector<std::uint32_t>;  ///< Pieces of a device.
@@ -60,8 +61,8 @@ class ChangeCosts {
 
  private:
   [[nodiscard]] float dim_sum(const ChangeShard& shard) const;
-  [[nodiscard]] std::int64_t lookups(const ChangeShard& shard) const;
-  [[nodiscard]] double ids_ms(const PlanChange& change, IdExchange& ids) const;
+  [[nodiscard]] std::int64_t ids(const ChangeShard& shard) const;
+  [[nodiscard]] double ids_ms(const PlanChange& change, IdExchange& exchange) const;
   [[nodiscard]] std::vector<float> compute_of(const std::vector<const ChangeShard*>& shards) const;
   /// What the models predict for a shard, `ms`, on a device.
   [[nodiscard]] float tables_ms(float ms, float speed) const {
@@ -81,7 +82,7 @@ class ChangeCosts {
   std::vector<double> replicas_ms_;  ///< [devices]
   std::vector<float> compute_ms_;    ///< [devices]: with base loads and speeds.
   std::vector<float> dim_sums_;      ///< [devices]
-  std::vector<std::int64_t> lookups_;  ///< [devices]
+  std::vector<std::int64_t> ids_;    ///< [devices]
 };
 
 }  // namespace neuroshard

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "core/plans/change_costs.h"
+#include "core/plans/deduplicated_task.h"
 #include "core/tables/table_rules.h"
 #include "neuroshard/error.h"
 #include "neuroshard/simulator.h"
@@ -236,8 +237,10 @@ void add_devices(const Task& task, const std::vector<ChangeShard>& shards, const
 
 }  // namespace
 
-PlanExplanation explain(const Backend& backend, const Task& task, const Plan& plan) {
-  PlanExplanation explanation{.cost = simulate(backend, task, plan)};
+PlanExplanation explain(const Backend& backend, const Task& stated, const Plan& plan) {
+  PlanExplanation explanation{.cost = simulate(backend, stated, plan)};
+  const DeduplicatedTask deduplicated(stated);
+  const Task& task = deduplicated.task();
   rank_devices(explanation);
   const Slices slices = slices_by_device(plan);
   ChangePieces pieces(backend, task, plan);

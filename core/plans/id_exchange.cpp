@@ -6,6 +6,7 @@
 #include <cstddef>
 
 #include "core/models/symmetric_comm_features.h"
+#include "core/tables/lookup_sort.h"
 
 namespace neuroshard {
 namespace {
@@ -38,6 +39,11 @@ double lookups_of(std::int64_t lookup_units) {
   return static_cast<double>(lookup_units) / kUnitsOfLookup;
 }
 
+std::int64_t id_units(const Table& table, const ExchangeTypes& types) {
+  const double ids = 1.0 + (table.weighted ? kLookupWeightBytes / wire_bytes(types.ids) : 0.0);
+  return lookup_units(table.pooling_factor * ids);
+}
+
 std::int64_t most_lookups_seen(const NodeColumns* nodes, std::span<const std::int64_t> lookups) {
   return nodes == nullptr ? std::ranges::max(lookups) : nodes->most_seen(lookups);
 }
@@ -45,6 +51,7 @@ std::int64_t most_lookups_seen(const NodeColumns* nodes, std::span<const std::in
 IdExchange::IdExchange(const Backend& backend, int devices)
     : devices_(devices),
       types_(backend.comm_setting().exchange),
+      most_columns_(kMostSeenColumns * backend.comm_setting().column_unit),
       remembered_(backend.prices_ids() ? kMostRemembered : 0) {
   if (backend.prices_ids()) models_ = backend.cost_runner(devices);
 }
@@ -55,9 +62,9 @@ double IdExchange::ms(std::int64_t lookup_units) {
   Remembered& entry = remembered_[static_cast<std::size_t>(columns) % kMostRemembered];
   if (entry.columns == columns) return entry.ms;
   // An all-to-all takes a latency and a time in proportion to its bytes.
-  const double factor = std::max(1.0, static_cast<double>(columns) / kMostIdColumns);
+  const double factor = std::max(1.0, static_cast<double>(columns) / most_columns_);
   double ms =
-      predicted_ms(*models_, devices_, std::min(static_cast<double>(columns), kMostIdColumns));
+      predicted_ms(*models_, devices_, std::min(static_cast<double>(columns), most_columns_));
   if (factor > 1.0) ms = factor * ms + (1.0 - factor) * predicted_ms(*models_, devices_, 0.0);
   entry = {columns, ms};
   return entry.ms;

@@ -16,6 +16,10 @@ namespace neuroshard {
 
 [[nodiscard]] double lookups_of(std::int64_t lookup_units);
 
+/// So many lookup_units() have ids of as many bytes as the ids of a sample's lookups in `table`,
+/// with weights beside them if it has any.
+[[nodiscard]] std::int64_t id_units(const Table& table, const ExchangeTypes& types);
+
 /// Of the device that the others wait for, [devices]: most of all, or what NodeColumns sees as
 /// that. `nodes` may be null.
 [[nodiscard]] std::int64_t most_lookups_seen(const NodeColumns* nodes,
@@ -29,13 +33,14 @@ class IdExchange {
 
   [[nodiscard]] bool priced() const { return models_ != nullptr; }
 
-  /// The busiest device is sent the ids of so many lookup_units(). All devices wait for it, so it
+  /// The busiest device is sent so many id_units(). All devices wait for it, so it
   /// costs what it would if all were as busy. 0 if the models do not price ids.
   [[nodiscard]] double ms(std::int64_t lookup_units);
 
  private:
   int devices_;
   ExchangeTypes types_;
+  double most_columns_;
   std::unique_ptr<CostRunner> models_;  ///< Null: ids cost nothing.
   struct Remembered {
     std::int64_t columns = -1;

@@ -8,6 +8,7 @@
 
 #include "core/base/message_text.h"
 #include "core/plans/column_split.h"
+#include "core/plans/deduplicated_task.h"
 #include "core/plans/sharding_kinds.h"
 #include "core/plans/slice_tiling.h"
 #include "core/tables/table_groups.h"
@@ -301,14 +302,16 @@ std::string_view name_of(PlanProblem::Kind kind) {
 std::vector<PlanProblem> check_plan(const Plan& plan, const Task& task) {
   std::vector<PlanProblem> problems;
   add_tiling_problems(plan, task, problems);
-  check_shards(plan.shards, plan.slices, plan.replicas, task, problems);
+  const DeduplicatedTask deduplicated(task);
+  check_shards(plan.shards, plan.slices, plan.replicas, deduplicated.task(), problems);
   return problems;
 }
 
 std::vector<PlanProblem> check_plan(const HalvedPlan& plan, const Task& task) {
   std::vector<PlanProblem> problems;
   const std::vector<TableSlice> slices = split_as_far_as_possible(plan, task, problems);
-  check_shards(plan.shards, slices, {}, task, problems);
+  const DeduplicatedTask deduplicated(task);
+  check_shards(plan.shards, slices, {}, deduplicated.task(), problems);
   return problems;
 }
 

@@ -1,5 +1,7 @@
 #include "neuroshard/prediction_limits.h"
 
+#include <algorithm>
+
 #include "core/base/message_text.h"
 #include "core/tables/table_label.h"
 
@@ -52,6 +54,32 @@ std::string shared_tables(const Task& task) {
          ": memory and exchanges count them, predicted costs of operators are those of one feature";
 }
 
+bool is_summed(const Table& table) { return table.pooling == Pooling::kSum && !table.weighted; }
+
+std::string other_poolings(const Task& task) {
+  const std::string tables = other_tables(
+      task, [](const Table& table) { return !is_summed(table); },
+      [](const Table& table) {
+        return std::string(table.pooling == Pooling::kNone   ? "is not pooled"
+                           : table.pooling == Pooling::kMean ? "is pooled by mean"
+                                                             : "is weighted");
+      },
+      [](const std::string& others) { return others + " not plainly summed"; });
+  if (tables.empty()) return {};
+  return tables +
+         ": memory and exchanges count that, predicted costs of operators are those of sums";
+}
+
+std::string unused_deduplication(const Task& task) {
+  if (!task.exchange.deduplicate_ids) return {};
+  if (std::ranges::any_of(task.tables,
+                          [](const Table& table) { return table.pooling == Pooling::kNone; })) {
+    return {};
+  }
+  return "deduplicate_ids of exchange makes no difference: all tables are pooled, and ids of "
+         "unpooled ones alone are deduplicated";
+}
+
 std::string other_batches(const Task& task) {
   for (const Table& table : task.tables) {
     const std::int64_t batch = table.memory.batch_size;
@@ -69,7 +97,8 @@ std::string prediction_limits(const Task& task, bool follow_traffic) {
   std::string limits;
   for (const std::string& limit :
        {follow_traffic ? "" : other_weights(task), follow_traffic ? "" : other_optimizers(task),
-        follow_traffic ? "" : shared_tables(task), other_batches(task)}) {
+        follow_traffic ? "" : shared_tables(task), follow_traffic ? "" : other_poolings(task),
+        other_batches(task), unused_deduplication(task)}) {
     if (limit.empty()) continue;
     limits += limits.empty() ? limit : "; " + limit;
   }

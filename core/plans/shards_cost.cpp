@@ -78,24 +78,26 @@ PlanCost cost_of_shards(const Backend& backend, const PlacedShards& placed) {
   PlanCost cost;
   cost.devices.resize(devices);
   std::vector<float> dim_sums(devices);
-  std::vector<std::int64_t> lookups_of_devices;
+  std::vector<std::int64_t> ids_of_devices;
   for (std::size_t d = 0; d < devices; ++d) {
     DeviceCost& device = cost.devices[d];
     const std::uint32_t first = placed.shards.offsets[d];
     const std::uint32_t end = placed.shards.offsets[d + 1];
     std::int64_t lookups = 0;
-    std::int64_t priced_lookups = 0;
+    std::int64_t ids = 0;
     std::int64_t priced_columns = 0;
     for (std::uint32_t i = first; i < end; ++i) {
       const std::uint32_t piece = placed.shards.piece_ids[i];
       lookups += placed.lookups[piece];
       device.memory += placed.memory[piece];
       device.dim_sum += placed.columns[piece];
-      if (placed.prices_ms.empty() || !placed.prices_ms[piece]) continue;
-      priced_lookups += placed.lookups[piece];
-      priced_columns += placed.columns[piece];
+      if (placed.prices_ms.empty() || !placed.prices_ms[piece]) {
+        ids += placed.ids[piece];
+      } else {
+        priced_columns += placed.columns[piece];
+      }
     }
-    lookups_of_devices.push_back(lookups - priced_lookups);
+    ids_of_devices.push_back(ids);
     device.lookups = lookups_of(lookups);
     device.slices = static_cast<int>(end - first);
     device.memory_bytes = device.memory.total_bytes();
@@ -127,7 +129,7 @@ PlanCost cost_of_shards(const Backend& backend, const PlacedShards& placed) {
     cost.fits_memory &= cost.devices[d].free_bytes >= 0;
   }
   const double ids_ms = IdExchange(backend, task.devices)
-                            .ms(most_lookups_seen(backend.nodes(task.devices), lookups_of_devices));
+                            .ms(most_lookups_seen(backend.nodes(task.devices), ids_of_devices));
   for (DeviceCost& device : cost.devices) device.ids_ms = ids_ms;
   set_iterations(task.overlap, cost);
   cost.warning = warning_of(cost.devices, tables_ms);

@@ -16,6 +16,7 @@ struct PlacedShards {
   std::span<const std::int32_t> columns;  ///< [pieces], output_columns()
   std::span<const SliceMemory> memory;    ///< [pieces]
   std::span<const std::int64_t> lookups;  ///< [pieces]: lookup_units().
+  std::span<const std::int64_t> ids;      ///< [pieces]: id_units().
   /// [pieces]: of those that have a price of their kind; empty: none has.
   std::span<const std::optional<double>> prices_ms{};
   std::span<const std::int32_t> tables{};  ///< [pieces]: named in errors; empty: not known.

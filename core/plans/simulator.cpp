@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "core/plans/deduplicated_task.h"
 #include "core/plans/id_exchange.h"
 #include "core/plans/replicas.h"
 #include "core/plans/shards_cost.h"
@@ -13,9 +14,11 @@
 
 namespace neuroshard {
 
-PlanCost simulate(const Backend& backend, const Task& task, const Plan& plan) {
-  validate(task);
-  validate(plan, task);
+PlanCost simulate(const Backend& backend, const Task& stated, const Plan& plan) {
+  validate(stated);
+  validate(plan, stated);
+  const DeduplicatedTask deduplicated(stated);
+  const Task& task = deduplicated.task();
   require_setting(backend, task);
   const OperatorFeatures of_operator(backend.table_features(),
                                      static_cast<double>(task.batch_size));
@@ -24,6 +27,7 @@ PlanCost simulate(const Backend& backend, const Task& task, const Plan& plan) {
   std::vector<std::int32_t> table_ids;
   std::vector<SliceMemory> memory;
   std::vector<std::int64_t> lookups;
+  std::vector<std::int64_t> slice_ids;
   std::vector<std::uint32_t> offsets{0};
   std::vector<std::optional<double>> prices_ms;
   SliceTables tables(task);
@@ -36,6 +40,7 @@ PlanCost simulate(const Backend& backend, const Task& task, const Plan& plan) {
       columns.push_back(output_columns(table, slice.dim));
       table_ids.push_back(slice.table);
       lookups.push_back(lookup_units(table.pooling_factor));
+      slice_ids.push_back(id_units(table, task.exchange));
       memory.push_back(slice_memory(table, slice.dim));
       prices_ms.push_back(prices.ms_of(slice));
     }
@@ -51,6 +56,7 @@ PlanCost simulate(const Backend& backend, const Task& task, const Plan& plan) {
                                            .columns = columns,
                                            .memory = memory,
                                            .lookups = lookups,
+                                           .ids = slice_ids,
                                            .prices_ms = prices_ms,
                                            .tables = table_ids,
                                            .shards = {offsets, ids}});

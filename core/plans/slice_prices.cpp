@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "core/tables/lookup_sort.h"
+
 namespace neuroshard {
 namespace {
 
@@ -23,7 +25,11 @@ const KindPrice* price_of_blocks(const Backend& backend, std::span<const Shardin
 
 double priced_ms(const KindPrice& price, const Table& table, int dim, double share,
                  double samples) {
-  return price.price_ms(shard_amounts(samples, dim, table.pooling_factor, table.features, share));
+  // A block sums up a part of each bag, but looks up a part of what is not pooled.
+  const double part = table.pooling == Pooling::kNone ? share : 1.0;
+  const double id_bytes = kIndexBytes + (table.weighted ? kLookupWeightBytes : 0.0);
+  return price.price_ms(shard_amounts(samples, dim, table.pooling_factor,
+                                      outputs_per_sample(table) * part, share, id_bytes));
 }
 
 SlicePrices::SlicePrices(const Backend& backend, const Task& task, const Plan& plan) : task_(task) {

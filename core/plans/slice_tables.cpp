@@ -24,7 +24,13 @@ Table sized_table_of(const Task& task, const TableSlice& slice) {
           .dim = slice.dim,
           .pooling_factor = whole.pooling_factor * lookup_share(whole, slice.first_row, slice.rows),
           .memory = whole.memory,
-          .features = whole.features};
+          .features = whole.features,
+          // Means of blocks are no means of the table: blocks are summed, and what they add up to
+          // is divided where it is received.
+          .pooling = whole.pooling == Pooling::kMean && slice.rows != whole.rows ? Pooling::kSum
+                                                                                 : whole.pooling,
+          .weighted = whole.weighted,
+          .once_in_samples = whole.once_in_samples};
 }
 
 Table SliceTables::of(const TableSlice& slice) {
@@ -32,7 +38,8 @@ Table SliceTables::of(const TableSlice& slice) {
   Table table = sized_table_of(task_, slice);
   table.rules = whole.rules;
   table.access_histogram = whole.access_histogram;
-  if (whole.row_shares.empty()) return table;
+  // Deduplicated lookups cannot be rescaled, and are more even.
+  if (whole.row_shares.empty() || whole.once_in_samples > 0.0) return table;
   const double times = lookup_share(whole, slice.first_row, slice.rows) /
                        (static_cast<double>(slice.rows) / static_cast<double>(whole.rows));
   if (times == 0.0) {

@@ -27,7 +27,7 @@ TouchedGradients::TouchedGradients(const Task& task)
 
 double TouchedGradients::distinct_rows(const Table& table, const HistogramScale& scale,
                                        double samples) {
-  return access_profile(table.rows, table.pooling_factor, scale(table), samples).distinct_rows;
+  return access_profile(table, scale, samples).distinct_rows;
 }
 
 double TouchedGradients::gathered_rows(const Table& table) const {

@@ -11,6 +11,7 @@
 #include "core/base/message_text.h"
 #include "core/plans/replicas.h"
 #include "core/plans/slice_tables.h"
+#include "neuroshard/comm_setting.h"
 #include "neuroshard/error.h"
 
 namespace neuroshard {
@@ -146,6 +147,17 @@ std::string TrainingRanges::warning(const Task& task, const Plan& plan,
   Outliers dim_sums("devices with columns", find(comm, "dim_sum"));
   Outliers samples("operators of samples", find(compute, "samples"));
   Outliers gradients("all-reduces of bytes", find("all_reduce", "bytes"));
+  // To operators a table that is not pooled is one of as many samples with one lookup each.
+  const auto look_at_lookups = [&](const Table& table, double of_samples, const char* owner,
+                                   int index) {
+    if (table.pooling == Pooling::kNone) {
+      samples.look_at(
+          std::max(samples.known() ? samples.least() : 0.0, of_samples * table.pooling_factor),
+          owner, index);
+    } else {
+      pooling.look_at(table.pooling_factor, owner, index);
+    }
+  };
   const bool blocks_priced =
       priced_.contains(ShardingKind::kRow) || priced_.contains(ShardingKind::kTableRow);
   const auto is_predicted = [&](const TableSlice& slice) {
@@ -161,7 +173,8 @@ std::string TrainingRanges::warning(const Task& task, const Plan& plan,
     looked_at[static_cast<std::size_t>(slice.table)] = true;
     const char* owner = block ? "a row block of table" : "table";
     rows.look_at(static_cast<double>(slice.rows), owner, slice.table);
-    pooling.look_at(sized_table_of(task, slice).pooling_factor, owner, slice.table);
+    look_at_lookups(sized_table_of(task, slice), static_cast<double>(task.batch_size), owner,
+                    slice.table);
   }
   const bool replicas_predicted =
       !plan.replicas.empty() && !priced_.contains(ShardingKind::kReplicate);
@@ -169,7 +182,7 @@ std::string TrainingRanges::warning(const Task& task, const Plan& plan,
     for (const int replica : plan.replicas) {
       const Table& table = task.tables[static_cast<std::size_t>(replica)];
       rows.look_at(static_cast<double>(table.rows), "table", replica);
-      pooling.look_at(table.pooling_factor, "table", replica);
+      look_at_lookups(table, samples_of_replicas(task), "table", replica);
       dims.look_at(table.dim, "the replica of table", replica);
     }
     slices.look_at(static_cast<double>(plan.replicas.size()), "each device's operator of replicas");
@@ -177,6 +190,7 @@ std::string TrainingRanges::warning(const Task& task, const Plan& plan,
   }
   if (!plan.replicas.empty()) look_at_gradients(task, plan, gradients);
   const bool any_slices = !plan.slices.empty();  // Else there is no all-to-all.
+  const double column_unit = comm_setting(task).column_unit;
   if (any_slices) samples.look_at(static_cast<double>(task.batch_size), "that of slices");
   for (std::size_t i = 0; i < cost.devices.size(); ++i) {
     const DeviceCost& device = cost.devices[i];
@@ -187,12 +201,12 @@ std::string TrainingRanges::warning(const Task& task, const Plan& plan,
       const TableSlice& slice = plan.slices[static_cast<std::size_t>(index_of_slice)];
       if (is_predicted(slice)) continue;
       --count;
-      dim_sum -= output_columns(task.tables[static_cast<std::size_t>(slice.table)], slice.dim);
+      dim_sum -= output_columns(sized_table_of(task, slice), slice.dim);
     }
     // A device without slices is no sample of the compute model, but has a cost of its own.
     if (count > 0) slices.look_at(count, "device", index);
     if (!any_slices) continue;
-    dim_sums.look_at(static_cast<double>(dim_sum), "device", index);
+    dim_sums.look_at(static_cast<double>(dim_sum) / column_unit, "device", index);
   }
   std::string text;
   for (const Outliers* outliers :

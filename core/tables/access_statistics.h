@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 
+#include "neuroshard/histogram_scale.h"
 #include "neuroshard/task.h"
 
 namespace neuroshard {
@@ -45,5 +46,10 @@ struct AccessProfile {
 /// The same of a table with this histogram.
 [[nodiscard]] AccessProfile access_profile(std::int64_t rows, double pooling_factor,
                                            const Histogram& shares, double samples);
+/// A table in `samples` samples, which `scale` is made for.
+[[nodiscard]] inline AccessProfile access_profile(const Table& table, const HistogramScale& scale,
+                                                  double samples) {
+  return access_profile(table.rows, table.pooling_factor, scale(table), samples);
+}
 
 }  // namespace neuroshard

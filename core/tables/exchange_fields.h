@@ -35,6 +35,8 @@ inline constexpr std::array kSentShareFields = {
     SentShareField{"forward_share", &ExchangeTypes::forward_share},
     SentShareField{"backward_share", &ExchangeTypes::backward_share}};
 
+inline constexpr const char* kDeduplicateIdsField = "deduplicate_ids";
+
 /// Throws Error listing the names of types that the field may have.
 [[nodiscard]] WireType wire_type_from_name(const WireTypeField& field, std::string_view name);
 

@@ -74,6 +74,7 @@ std::string exchange_text(const ExchangeTypes& types) {
   for (const auto& [name, share] : kSentShareFields) {
     if (types.*share != usual.*share) add(name, shortest_text(types.*share));
   }
+  if (types.deduplicate_ids) text.append(text.empty() ? "" : ", ").append(kDeduplicateIdsField);
   return text;
 }
 

@@ -18,6 +18,8 @@ constexpr double kManyTouches = 200.0;
 constexpr int kTouchesOfBin = 12;
 // Of all rows: below it, rows that were touched once say nothing of those that were not.
 constexpr double kFewestSingles = 1e-9;
+// All devices' parts of a batch are at least two, or the one that there is.
+constexpr double kMoreSamples = 1.5;
 
 /// Touches of the rows of a bin, as frequent as 1/touches: evenly spread on a logarithmic scale.
 struct BinTouches {
@@ -233,6 +235,9 @@ Histogram HistogramScale::grown(const Table& table) const {
 
 Histogram HistogramScale::operator()(const Table& table) const {
   const Histogram& shares = table.access_histogram;
+  if (table.once_in_samples > 0.0) {
+    return factor_ * of_samples_ > kMoreSamples * table.once_in_samples ? shares : Histogram{1.0};
+  }
   const double sum = std::accumulate(shares.begin(), shares.end(), 0.0);
   if (factor_ == 1.0 || sum <= 0.0 || table.pooling_factor <= 0.0) return shares;
   Histogram result = factor_ < 1.0 ? thinned(shares) : grown(table);

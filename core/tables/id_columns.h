@@ -8,9 +8,10 @@
 namespace neuroshard {
 
 inline constexpr double kUnitsOfLookup = 1 << 20;
-/// Networks see no more columns: narrow slices of many tables are sent ids like the gradients of
-/// hundreds of thousands of columns, which no sample of training had.
-inline constexpr double kMostIdColumns = 8192.0;
+/// Networks are shown no more columns, of ids, and on average of what is not pooled: narrow slices
+/// of many tables are sent ids like the gradients of hundreds of thousands of columns, which no
+/// sample of training had.
+inline constexpr double kMostSeenColumns = 8192.0;
 
 /// A device's slices are sent the ids of all samples, as their gradients are: so many columns of
 /// gradients come to the same bytes, rounded up.

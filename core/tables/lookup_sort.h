@@ -4,7 +4,8 @@ namespace neuroshard {
 
 // Bytes of a lookup, as it comes and sorted.
 inline constexpr double kIndexBytes = 8.0;
-inline constexpr double kSortedBytes = 12.0;  ///< 8 for its row of the shard, 4 for its bag.
+inline constexpr double kSortedBytes = 12.0;       ///< 8 for its row of the shard, 4 for its bag.
+inline constexpr double kLookupWeightBytes = 4.0;  ///< Of Table::weighted: fp32.
 
 /// A radix sort that groups lookups by row.
 struct LookupSort {
@@ -17,5 +18,8 @@ struct LookupSort {
 
 /// Of `lookups` 64-bit ids in tables of `rows` rows in all.
 [[nodiscard]] LookupSort lookup_sort(double lookups, double rows);
+
+/// And once more, with their weights beside them: the sort alone.
+[[nodiscard]] LookupSort weight_sort(double lookups, double rows);
 
 }  // namespace neuroshard

@@ -39,6 +39,15 @@ const FeatureOrder& feature_order() {
 
 constexpr double kMib = 1048576.0;
 constexpr double kBytesPerId = 8.0;
+// No sample of training has means or weights of lookups. What they take besides is told as ids that
+// take as long, since the more of these, the longer operators take, whatever else they do: an id is
+// sorted, which takes as long as to copy 80 times its bytes, or to look up 54 times.
+constexpr double kCopiesOfId = 80.0;
+constexpr double kLookUpsOfId = 54.0;
+constexpr double kIdsOfWeights = 1.0 / 6.0;  // Sorted beside ids, but as plain copies.
+// Rows that are read once more to make gradients of weights: from memory each that is touched, and
+// such a part of the other lookups.
+constexpr double kMisses = 0.1;
 
 // Sorting the ids of the rows moves them so many times: the traffic features grow by it, which
 // need be right in their order of magnitude only.
@@ -67,13 +76,20 @@ double scaled_log(double value, double middle) {
 std::array<float, kTrafficFeatures> traffic_features(const Table& table,
                                                      const AccessProfile& profile, double samples,
                                                      int dim) {
-  const double fp32_bytes = fp32_row_bytes(dim);
   const double row_bytes = touched_row_bytes(table.memory, dim);
-  const double ids = profile.lookups * kBytesPerId / kMib;
+  double ids = profile.lookups * kBytesPerId / kMib;
   const double looked_up =
       profile.lookups * looked_up_row_bytes(table.memory.weight_type, dim) / kMib;
   const double touched = profile.distinct_rows * row_bytes / kMib;
-  const double output = samples * table.features * fp32_bytes / kMib;
+  const double output = samples * outputs_per_sample(table) * fp32_row_bytes(dim) / kMib;
+  if (table.weighted) {
+    const double reads = std::lerp(profile.distinct_rows, profile.lookups, kMisses);
+    const double read_again =
+        reads * counted_weight_row_bytes(table.memory.weight_type, dim) / kMib;
+    ids += kIdsOfWeights * ids + (read_again + output) / kLookUpsOfId;
+  }
+  // Gradients are read, divided and written.
+  if (table.pooling == Pooling::kMean) ids += 2.0 * output / kCopiesOfId;
   const double traffic = kTransfersOfIds * ids + looked_up + touched + output;
   std::array<float, kTrafficFeatures> features{};
   std::size_t next = 0;
@@ -134,8 +150,7 @@ void OperatorFeatures::append(const Table& table, std::span<const int> dims,
     }
     return;
   }
-  const AccessProfile profile =
-      access_profile(table.rows, table.pooling_factor, (*scale_)(table), samples_);
+  const AccessProfile profile = access_profile(table, *scale_, samples_);
   for (const int dim : dims) {
     const auto row = traffic_features(table, profile, samples_, dim);
     features.insert(features.end(), row.begin(), row.end());

@@ -9,6 +9,7 @@
 
 #include "core/base/message_text.h"
 #include "core/tables/exchange_fields.h"
+#include "core/tables/lookup_sort.h"
 #include "core/tables/node_link_fields.h"
 #include "core/tables/overlap_fields.h"
 #include "core/tables/reserved_problem.h"
@@ -28,9 +29,11 @@ constexpr double kGib = 1073741824.0;
 /// Shares of measured lookups are rounded in files; their sums differ from 1 by less.
 constexpr double kSumTolerance = 1e-3;
 
-// Of an id (int64), and of an element of a pooled output, fp32 whatever the type of the weights.
+// Ids are int64, elements of outputs fp32, whatever the type of the weights.
 constexpr double kIdBytes = 8.0;
 constexpr std::int64_t kOutputBytes = 4;
+/// More than fit into any task.
+constexpr double kMostOutputs = static_cast<double>(kMaxTaskBytes) / 8.0;
 
 std::string in_place(const std::string& where, const std::string& text) {
   return where.empty() ? text : where + ": " + text;
@@ -79,7 +82,7 @@ double lookup_share(const Table& table, std::int64_t first_row, std::int64_t row
 }
 
 int output_columns(const Table& table, int dim) {
-  return std::max(1, static_cast<int>(std::lround(table.features * dim)));
+  return std::max(1, static_cast<int>(std::lround(outputs_per_sample(table) * dim)));
 }
 
 SliceMemory slice_memory(const Table& table, int dim) {
@@ -91,10 +94,12 @@ SliceMemory slice_memory(const Table& table, int dim) {
                      .buffer_bytes = 0};
   if (table.memory.batch_size > 0) {
     const auto batch = static_cast<double>(table.memory.batch_size);
-    const auto outputs = static_cast<std::int64_t>(
-        std::ceil(batch * std::min(table.features, table.pooling_factor)));
-    memory.buffer_bytes =
-        bounded_bytes(batch * table.pooling_factor * kIdBytes) + outputs * dim * kOutputBytes;
+    const double outputs_of_sample = std::min(outputs_per_sample(table), table.pooling_factor);
+    const auto outputs =
+        static_cast<std::int64_t>(std::ceil(std::min(batch * outputs_of_sample, kMostOutputs)));
+    const double bytes_of_lookup = kIdBytes + (table.weighted ? kLookupWeightBytes : 0.0);
+    memory.buffer_bytes = bounded_bytes(batch * table.pooling_factor * bytes_of_lookup) +
+                          outputs * dim * kOutputBytes;
   }
   return memory;
 }
@@ -222,6 +227,23 @@ std::optional<std::string> row_shares_problem_of(const std::vector<double>& shar
          "; they are shares of the table's lookups and must add up to 1";
 }
 
+namespace {
+
+std::optional<std::string> pooling_problem_of(const Table& table) {
+  if (name_of(table.pooling) == "unknown") return "pooling is none of the enumerators; give one";
+  if (table.pooling != Pooling::kNone) return std::nullopt;
+  if (table.weighted) {
+    return "weighted is true, but nothing is pooled by weights of lookups where pooling is none; "
+           "give one or the other";
+  }
+  if (table.pooling_factor * table.dim <= kMostOutputColumns) return std::nullopt;
+  return "pooling_factor " + shortest_text(table.pooling_factor) + " times dim " +
+         std::to_string(table.dim) +
+         " is more than 2^28 columns of outputs a sample; give fewer, or a pooling";
+}
+
+}  // namespace
+
 std::optional<std::string> problem_of(const Table& table) {
   if (table.rows < 1 || table.rows > kMaxRows) {
     return "row is " + std::to_string(table.rows) + "; a table has between 1 and 2^40 rows";
@@ -238,6 +260,8 @@ std::optional<std::string> problem_of(const Table& table) {
   if (!(table.features > 0.0 && table.features <= kMostFeatures)) {
     return "features is " + shortest_text(table.features) + "; give a number above 0, at most 4096";
   }
+  if (const std::optional<std::string> problem = pooling_problem_of(table)) return problem;
+  if (!is_share(table.once_in_samples)) return no_share(table.once_in_samples, "once_in_samples");
   for (int bin = 0; bin < kHistogramBins; ++bin) {
     const double share = table.access_histogram[bin];
     if (!is_share(share)) return no_share(share, "bin_" + std::to_string(bin));

@@ -58,7 +58,9 @@ CudaSession::CudaSession(const DeviceContext& context, const Backend& cpu,
                                          .dim = problem.dims[p]};
   }
   put(host + embeddings_at, problem.embeddings);
-  constexpr std::int64_t kLargest = std::numeric_limits<std::int32_t>::max();
+  // A device below its limit is given one piece more.
+  constexpr std::int64_t kLargest =
+      std::numeric_limits<std::int32_t>::max() - static_cast<std::int64_t>(kMostOutputColumns);
   for (std::size_t i = 0; i < problem.dim_limits.size(); ++i) {
     at<std::int32_t>(host, limits_at)[i] =
         static_cast<std::int32_t>(std::clamp<std::int64_t>(problem.dim_limits[i], -1, kLargest));

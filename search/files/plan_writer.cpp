@@ -1,3 +1,4 @@
+#include "core/plans/deduplicated_task.h"
 #include "core/tables/stated_gib.h"
 #include "neuroshard/cost_terms.h"
 #include "neuroshard/plan_file.h"
@@ -45,8 +46,9 @@ Fields cost_fields(const std::vector<CostTerm>& terms, const DeviceCost& cost, d
   return fields;
 }
 
-/// `indices` are what the file calls the slices of the device's shard.
-void append_device(std::string& text, const PlanDocument& document, int version,
+/// `indices` are what the file calls the slices of the device's shard; `sized`: the task that
+/// memory is of.
+void append_device(std::string& text, const PlanDocument& document, const Task& sized, int version,
                    const std::vector<CostTerm>& terms, double wait_ms,
                    const std::vector<int>& indices, std::size_t device) {
   const std::vector<int>& shard = document.plan.shards[device];
@@ -67,7 +69,7 @@ void append_device(std::string& text, const PlanDocument& document, int version,
   const char* separator = "\n        ";
   for (std::size_t i = 0; i < shard.size(); ++i) {
     const TableSlice& slice = document.plan.slices[static_cast<std::size_t>(shard[i])];
-    append(text += separator, slice_fields(document.task, version, indices[i], slice));
+    append(text += separator, slice_fields(sized, version, indices[i], slice));
     separator = ",\n        ";
   }
   text += shard.empty() ? "]\n    }" : "\n      ]\n    }";
@@ -184,11 +186,13 @@ std::string plan_to_json(const PlanDocument& document) {
   if (!document.plan.replicas.empty()) fields.add("replicas", document.plan.replicas);
   const std::vector<CostTerm> terms = cost_terms(document.cost);
   const std::vector<double> waits = waits_ms(document.cost);
+  const DeduplicatedTask deduplicated(task);
   std::string& text = fields.fields();
   text += ",\n  \"devices\": [\n";
   for (std::size_t device = 0; device < shards.size(); ++device) {
     if (device > 0) text += ",\n";
-    append_device(text, document, version, terms, waits[device], shards[device], device);
+    append_device(text, document, deduplicated.task(), version, terms, waits[device],
+                  shards[device], device);
   }
   text += "\n  ]";
   const char* separator = ",\n  \"alternatives\": [\n    ";

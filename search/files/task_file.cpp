@@ -120,16 +120,14 @@ ExchangeTypes read_exchange(const JsonObject& object) {
   for (const auto& [name, share] : kSentShareFields) {
     exchange.*share = object.number_if_any(name, kLeastSentShare, 1.0).value_or(1.0);
   }
+  exchange.deduplicate_ids = object.flag_if_any(kDeduplicateIdsField, false);
   object.reject_unknown_fields();
   return exchange;
 }
 
 Overlap read_overlap(const JsonObject& object) {
   Overlap overlap;
-  if (object.has(kOverlapIdsField) &&
-      object.value(kOverlapIdsField).get(overlap.ids) != simdjson::SUCCESS) {
-    throw Error(object.place(kOverlapIdsField) + ": give true or false");
-  }
+  overlap.ids = object.flag_if_any(kOverlapIdsField, false);
   for (const auto& [name, ms] : kOverlapTimeFields) {
     overlap.*ms = object.number_if_any(name, 0.0, kMostOverlapMs).value_or(0.0);
   }

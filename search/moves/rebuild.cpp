@@ -76,7 +76,7 @@ void Rebuild::load(int device, int shard, int sign) {
   const auto factor = static_cast<float>(sign);
   for (std::size_t i = 0; i < width_; ++i) sum[i] += factor * embedding[i];
   sums_.columns[d] += static_cast<float>(sign * load.columns);
-  sums_.lookups[d] += sign * load.lookups;
+  sums_.ids[d] += sign * load.ids;
   sums_.bytes[d] += sign * load.bytes;
   sums_.price_ms[d] += sign * load.price_ms;
   sums_.shards[d] += sign;
@@ -254,11 +254,11 @@ void Rebuild::value_devices(int shard) {
   const double unit_ms = prices_.ms_of_lookup_unit();
   const double compute = *std::ranges::max_element(sums_.compute_ms);
   const double columns = column_ms * *std::ranges::max_element(sums_.columns);
-  const double ids = unit_ms * static_cast<double>(*std::ranges::max_element(sums_.lookups));
+  const double ids = unit_ms * static_cast<double>(*std::ranges::max_element(sums_.ids));
   for (std::size_t d = 0; d < devices_; ++d) {
     const double c = compute_ms_[d];
     const double w = column_ms * (static_cast<double>(sums_.columns[d]) + load.columns);
-    const double u = unit_ms * static_cast<double>(sums_.lookups[d] + load.lookups);
+    const double u = unit_ms * static_cast<double>(sums_.ids[d] + load.ids);
     double value =
         prices_.with_ids_ms(std::max(compute, c) + std::max(columns, w), std::max(ids, u)) +
         kShareOfOwn * prices_.with_ids_ms(c + w, u);

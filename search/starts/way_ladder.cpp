@@ -91,7 +91,7 @@ void WayLadder::add_options(const PlanState& state, StatePrices& prices, int tab
   const auto loads_of = [&](int shard, double speed) -> Loads {
     const ShardLoad& load = catalog.load(shard);
     return {prices.added_ms(shard) / speed, prices.own_ms(0.0, load.columns, 0.0),
-            prices.own_ms(0.0, 0.0, static_cast<double>(load.lookups)),
+            prices.own_ms(0.0, 0.0, static_cast<double>(load.ids)),
             static_cast<double>(load.bytes) / least_room_bytes_};
   };
   const auto add = [&](Way way, int slices) {

@@ -39,7 +39,7 @@ EditPrices::EditPrices(StatePrices& prices)
       trial_ready_(device_count_, 0.0),
       trial_compute_ms_(device_count_, 0.0F),
       trial_backward_ms_(device_count_, 0.0F),
-      trial_lookups_(device_count_, 0) {}
+      trial_ids_(device_count_, 0) {}
 
 void EditPrices::begin() {
   trials_.clear();
@@ -83,7 +83,7 @@ void EditPrices::change(int device, int shard, int sign) {
                         .columns = s.columns[d],
                         .compute_ms = 0.0F,
                         .backward_ms = s.backward_ms[d],
-                        .lookups = s.lookups[d],
+                        .ids = s.ids[d],
                         .bytes = s.bytes[d],
                         .price_ms = s.price_ms[d],
                         .ready_ms = 0.0});
@@ -91,7 +91,7 @@ void EditPrices::change(int device, int shard, int sign) {
   Touched& touched = touched_[slots_[d]];
   const ShardLoad& load = state_.catalog().load(shard);
   touched.columns += static_cast<float>(sign * load.columns);
-  touched.lookups += sign * load.lookups;
+  touched.ids += sign * load.ids;
   touched.bytes += sign * load.bytes;
   touched.price_ms += sign * load.price_ms;
   touched.shards += sign;
@@ -144,9 +144,9 @@ void EditPrices::look_first(Trial& trial, EditPrice& price) {
     latest = std::max(
         latest, static_cast<double>(touched.compute_ms) + static_cast<double>(s.backward_ms[d]));
     const double own =
-        prices_.own_ms(touched.compute_ms, touched.columns, static_cast<double>(touched.lookups));
+        prices_.own_ms(touched.compute_ms, touched.columns, static_cast<double>(touched.ids));
     const double before =
-        prices_.own_ms(s.compute_ms[d], s.columns[d], static_cast<double>(s.lookups[d]));
+        prices_.own_ms(s.compute_ms[d], s.columns[d], static_cast<double>(s.ids[d]));
     trial.square += own * own - before * before;
     missing += prices_.missing_bytes(d, touched.bytes) - prices_.missing_bytes(d, s.bytes[d]);
   }
@@ -166,24 +166,24 @@ void EditPrices::look_first(Trial& trial, EditPrice& price) {
     return trial.refused;
   };
   if (refuse(0.0)) return;
-  look_at_lookups(trial);
+  look_at_ids(trial);
   if (refuse(trial.ids_ms)) return;
   look_at_columns(trial);
 }
 
-void EditPrices::look_at_lookups(Trial& trial) {
+void EditPrices::look_at_ids(Trial& trial) {
   const PlanSums& s = sums_of_;
   trial.ids_ms = s.ids_ms;
   if (!prices_.ids().priced()) return;
   const bool same = std::ranges::all_of(touched_in(trial), [&](const Touched& touched) {
-    return touched.lookups == s.lookups[static_cast<std::size_t>(touched.device)];
+    return touched.ids == s.ids[static_cast<std::size_t>(touched.device)];
   });
   if (same) return;
-  trial_lookups_ = s.lookups;
+  trial_ids_ = s.ids;
   for (const Touched& touched : touched_in(trial)) {
-    trial_lookups_[static_cast<std::size_t>(touched.device)] = touched.lookups;
+    trial_ids_[static_cast<std::size_t>(touched.device)] = touched.ids;
   }
-  trial.ids_ms = prices_.ids().ms(most_lookups_seen(prices_.nodes(), trial_lookups_));
+  trial.ids_ms = prices_.ids().ms(most_lookups_seen(prices_.nodes(), trial_ids_));
 }
 
 void EditPrices::look_at_columns(Trial& trial) {

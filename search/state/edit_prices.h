@@ -57,7 +57,7 @@ class EditPrices {
     float columns;
     float compute_ms;
     float backward_ms;
-    std::int64_t lookups;
+    std::int64_t ids;
     std::int64_t bytes;
     double price_ms;
     double ready_ms;
@@ -91,7 +91,7 @@ class EditPrices {
   void change(int device, int shard, int sign);
   void look_first(Trial& trial, EditPrice& price);
   void look_at_columns(Trial& trial);
-  void look_at_lookups(Trial& trial);
+  void look_at_ids(Trial& trial);
   void ask_bound(Trial& trial);
   void take_bound(Trial& trial, EditPrice& price, float forward_ms) const;
   /// Where the slowest device takes so long by itself, and the least that devices take for the
@@ -137,7 +137,7 @@ class EditPrices {
   std::vector<double> trial_ready_;
   std::vector<float> trial_compute_ms_;
   std::vector<float> trial_backward_ms_;
-  std::vector<std::int64_t> trial_lookups_;
+  std::vector<std::int64_t> trial_ids_;
   std::vector<Decides> decisive_;
   std::vector<float> forward_rows_;
   std::vector<float> forward_answers_;

@@ -6,7 +6,7 @@ namespace neuroshard {
 
 void HeldShards::count(const ShardLoad& load, int sign) {
   bytes_ += sign * load.bytes;
-  lookups_ += sign * load.lookups;
+  ids_ += sign * load.ids;
   columns_ += sign * load.columns;
 }
 

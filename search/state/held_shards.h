@@ -25,7 +25,7 @@ class HeldShards {
 
   [[nodiscard]] std::size_t size() const { return shards_.size(); }
   [[nodiscard]] std::int64_t bytes() const { return bytes_; }
-  [[nodiscard]] std::int64_t lookups() const { return lookups_; }
+  [[nodiscard]] std::int64_t ids() const { return ids_; }
   [[nodiscard]] std::int64_t columns() const { return columns_; }
 
  private:
@@ -45,7 +45,7 @@ class HeldShards {
   std::vector<Part> parts_;  ///< Sums of a single part are not kept.
   double price_ms_ = 0.0;
   std::int64_t bytes_ = 0;
-  std::int64_t lookups_ = 0;
+  std::int64_t ids_ = 0;
   std::int64_t columns_ = 0;
 };
 

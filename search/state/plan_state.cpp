@@ -43,7 +43,7 @@ PlanState::PlanState(ShardCatalog& catalog, const TableWays& ways, const Plan& p
   sums.replicas.resize(catalog.embedding_width());
   sums.price_ms.resize(devices);
   sums.columns.resize(devices);
-  sums.lookups.resize(devices);
+  sums.ids.resize(devices);
   sums.bytes.resize(devices);
   sums.shards.resize(devices);
   sums.is_replica.resize(of_table_.size());
@@ -292,7 +292,7 @@ void PlanState::sum_up(int device) {
   HeldShards& held = shards_on_[d];
   held.sum_up(catalog_, sums.embeddings.data() + d * catalog_.embedding_width());
   sums.columns[d] = static_cast<float>(held.columns());
-  sums.lookups[d] = held.lookups();
+  sums.ids[d] = held.ids();
   sums.bytes[d] = held.bytes();
   sums.price_ms[d] = held.price_ms();
   sums.shards[d] = static_cast<int>(held.size());

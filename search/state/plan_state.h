@@ -33,13 +33,13 @@ struct Edit {
 
 /// Sums over the shards of each device, and what they cost: flat, so that a copy is cheap.
 struct PlanSums {
-  AlignedVector<float> embeddings;    ///< [devices, embedding width]
-  std::vector<double> price_ms;       ///< [devices]: of shards that have a price.
-  std::vector<float> columns;         ///< [devices]
-  std::vector<std::int64_t> lookups;  ///< [devices]: lookup_units().
-  std::vector<std::int64_t> bytes;    ///< [devices]: without replicas.
-  std::vector<int> shards;            ///< [devices]
-  int slices = 0;                     ///< Without replicas; with blocks that stay as they are.
+  AlignedVector<float> embeddings;  ///< [devices, embedding width]
+  std::vector<double> price_ms;     ///< [devices]: of shards that have a price.
+  std::vector<float> columns;       ///< [devices]
+  std::vector<std::int64_t> ids;    ///< [devices]: id_units().
+  std::vector<std::int64_t> bytes;  ///< [devices]: without replicas.
+  std::vector<int> shards;          ///< [devices]
+  int slices = 0;                   ///< Without replicas; with blocks that stay as they are.
 
   // Where a plan runs:
   std::vector<std::int64_t> moved_of_table;  ///< [tables]

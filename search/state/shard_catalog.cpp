@@ -79,7 +79,7 @@ int ShardCatalog::embed(const Rows& rows, int first_width, int widths) {
     const int columns = kDimMultiple * (first_width + i);
     dims.push_back(columns);
     loads.push_back({.bytes = slice_bytes(table, columns),
-                     .lookups = lookup_units(table.pooling_factor),
+                     .ids = id_units(table, task_.exchange),
                      .columns = output_columns(table, columns)});
   }
   std::vector<float> features;
@@ -107,7 +107,7 @@ int ShardCatalog::add_bundle(const BundledTask::Bundle& bundle) {
   for (const Table& table : bundle.tables) {
     of_slices_.append(table, table.dim, features);
     load.bytes += table.size_bytes();
-    load.lookups += lookup_units(table.pooling_factor);
+    load.ids += id_units(table, task_.exchange);
     load.columns += output_columns(table, table.dim);
   }
   std::vector<float> embeddings(bundle.tables.size() * width_);

@@ -22,9 +22,9 @@ namespace neuroshard {
 /// A shard adds this to a device that holds it, beside its embedding.
 struct ShardLoad {
   std::int64_t bytes = 0;
-  std::int64_t lookups = 0;  ///< lookup_units(); 0 if the shard has a price.
-  int columns = 0;           ///< That are exchanged; 0 if the shard has a price.
-  double price_ms = 0.0;     ///< Price of its kind of sharding; its embedding is then zero.
+  std::int64_t ids = 0;   ///< id_units(); 0 if the shard has a price.
+  int columns = 0;        ///< That are exchanged; 0 if the shard has a price.
+  double price_ms = 0.0;  ///< Price of its kind of sharding; its embedding is then zero.
 };
 
 /// A table adds this to every device if it is replicated, beside its embedding.

@@ -47,7 +47,8 @@ StatePrices::StatePrices(PlanState& state)
   };
   float columns = 0.0F;
   for (const Table& table : state.task().tables) columns += static_cast<float>(table.dim);
-  columns = std::clamp(columns / static_cast<float>(device_count_), kLeastColumns, kMostColumns);
+  columns = std::clamp(columns / static_cast<float>(device_count_), kLeastColumns, kMostColumns) *
+            static_cast<float>(backend_.comm_setting().column_unit);
   const double gradients_ms =
       std::max(0.0, (exchange_ms(2.0F * columns) - exchange_ms(columns)) / columns);
   const ExchangeTypes& types = backend_.comm_setting().exchange;
@@ -157,7 +158,7 @@ void StatePrices::price_exchanges() {
                     forward_ms[d] + replicas_ms(d);
     most = std::max(most, s.total_ms[d]);
   }
-  s.ids_ms = ids_.ms(most_lookups_seen(nodes_, s.lookups));
+  s.ids_ms = ids_.ms(most_lookups_seen(nodes_, s.ids));
   set_cost(
       iteration(most, s.ids_ms, std::ranges::min(forward_ms), std::ranges::min(s.backward_ms)));
   rank();
@@ -175,7 +176,7 @@ void StatePrices::rank() {
     const double ready = ready_ms_[d] =
         static_cast<double>(s.compute_ms[d]) + static_cast<double>(s.backward_ms[d]);
     sum_ready_ms_ += ready;
-    const double own = own_ms(s.compute_ms[d], s.columns[d], static_cast<double>(s.lookups[d]));
+    const double own = own_ms(s.compute_ms[d], s.columns[d], static_cast<double>(s.ids[d]));
     square_ += own * own;
     if (ready > ready_ms_[static_cast<std::size_t>(last_)]) last_ = device;
     if (ready < ready_ms_[static_cast<std::size_t>(first_)]) first_ = device;
@@ -187,7 +188,7 @@ void StatePrices::rank() {
       second_ = device;
     }
     if (s.columns[d] > s.columns[static_cast<std::size_t>(widest_)]) widest_ = device;
-    if (s.lookups[d] > s.lookups[static_cast<std::size_t>(busiest_)]) busiest_ = device;
+    if (s.ids[d] > s.ids[static_cast<std::size_t>(busiest_)]) busiest_ = device;
   }
 }
 

@@ -70,8 +70,8 @@ class StatePrices {
   /// And what an id of a sample takes, in lookup_units().
   [[nodiscard]] double ms_of_lookup_unit() const { return ms_of_lookup_unit_; }
   /// About what a device has to do by itself.
-  [[nodiscard]] double own_ms(double compute_ms, double columns, double lookups) const {
-    return with_ids_ms(compute_ms + ms_of_column_ * columns, ms_of_lookup_unit_ * lookups);
+  [[nodiscard]] double own_ms(double compute_ms, double columns, double ids) const {
+    return with_ids_ms(compute_ms + ms_of_column_ * columns, ms_of_lookup_unit_ * ids);
   }
   /// Ids beside all else: the longer of the two, if they are hidden.
   [[nodiscard]] double with_ids_ms(double rest_ms, double ids_ms) const {

@@ -58,10 +58,13 @@ void add_tasks_and_plans(Seeds& seeds) {
   seeds.add("task", small + serialize_table_configs(tables, true) + "}");
   seeds.add("task", small + R"([{"row": 5, "dim": 4, "pooling_factor": 1, "weight_type": "int8"}],
       "optimizer": "adam", "batch_size": 9, "reserved_gb": 0.5, "reserved_share": 0.15,
-      "exchange": {"forward": "fp16", "backward": "bf16", "ids": "int32", "forward_share": 0.5},
+      "exchange": {"forward": "fp16", "backward": "bf16", "ids": "int32", "forward_share": 0.5,
+                   "deduplicate_ids": true},
       "overlap": {"ids": true, "dense_ms": 3.5, "host_ms": 7}})");
-  seeds.add("task",
-            small + R"([{"row": 5, "dim": 8, "pooling_factor": 1, "rules": {"no_split": true,
+  seeds.add(
+      "task",
+      small +
+          R"([{"row": 5, "dim": 8, "pooling_factor": 1, "pooling": "none", "rules": {"no_split": true,
       "min_width": 4, "max_slices": 2, "devices": [0, 1], "not_devices": [2],
       "kinds": ["table", "row", "replicate"]}}], "devices_per_node": 2,
       "devices": [{"count": 2, "base_ms": 1.5}, {"memory_gb": 4, "base_gb": 0.5}, {"class": "a"}],

@@ -32,6 +32,7 @@ PlanCost cost_of(const Backend& backend, const PieceCatalog& catalog, const Task
                                   .columns = catalog.columns(),
                                   .memory = memory,
                                   .lookups = lookups,
+                                  .ids = lookups,
                                   .shards = {offsets, ids}});
 }
 

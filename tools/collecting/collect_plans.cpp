@@ -169,16 +169,16 @@ class PlanSamples {
     std::vector<double> compute_ms(shards.size(), 0.0);
     std::int64_t most_ids = 0;
     for (std::size_t d = 0; d < shards.size(); ++d) {
-      std::int64_t lookups = 0;
+      std::int64_t ids = 0;
       std::vector<Table> of_batch;
       for (const TableSlice& slice : shards[d]) {
         Table table = slice_tables.of(slice);
         dim_sums[d] += output_columns(table, slice.dim);
-        lookups += lookup_units(table.pooling_factor);
+        ids += id_units(table, task.exchange);
         of_batch.push_back(scaled(table, task.batch_size, to_batch));
         tables[d].push_back(std::move(table));
       }
-      most_ids = std::max(most_ids, id_columns(lookups, task.exchange));
+      most_ids = std::max(most_ids, id_columns(ids, task.exchange));
       if (of_batch.empty()) continue;
       compute_ms[d] =
           analytic_compute(gpu_, of_batch, static_cast<double>(task.batch_size)).total_ms();

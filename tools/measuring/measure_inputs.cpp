@@ -99,6 +99,7 @@ MeasuredTask measured_task(const MeasureCommand& command, const Task& given,
       throw Error(label + ": weight_type is " + std::string(name_of(table.memory.weight_type)) +
                   "; the measured operator is of fp32: measure a task of such weights");
     }
+    require_summed(table);
     if (!recorded) (void)lookups_of_batch(table, task.batch_size);
   }
   measured.drawn = task.tables;

@@ -15,8 +15,8 @@ constexpr FieldsOption kExchangeOption{
     "--exchange-types",
     "How values and ids are sent, in place of the task file's: forward, backward "
     "(fp32, fp16, bf16, fp8), ids (int64, int32), forward_share, backward_share, "
-    "e.g. forward=fp16,backward=bf16",
-    "FIELD=VALUE,..."};
+    "deduplicate_ids, e.g. forward=fp16,backward=bf16",
+    "FIELD[=VALUE],..."};
 
 double share_of(std::string_view text) {
   if (const std::optional<double> share = number_in(text)) return *share;
@@ -25,6 +25,10 @@ double share_of(std::string_view text) {
 
 void set_exchange_field(std::string_view name, std::optional<std::string_view> value,
                         ExchangeTypes& exchange) {
+  if (name == kDeduplicateIdsField) {
+    exchange.deduplicate_ids = flag_of(name, value);
+    return;
+  }
   if (!value) {
     throw Error("'" + printable(name) + "' says nothing; give FIELD=VALUE, e.g. forward=fp16");
   }
@@ -43,7 +47,7 @@ void set_exchange_field(std::string_view name, std::optional<std::string_view> v
     }
     names.append(", ").append(known);
   }
-  reject_field(name, names);
+  reject_field(name, names.append(", ").append(kDeduplicateIdsField));
 }
 
 }  // namespace

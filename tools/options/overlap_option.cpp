@@ -18,12 +18,6 @@ constexpr FieldsOption kOverlapOption{
     "e.g. ids,dense_ms=3",
     "FIELD[=VALUE],..."};
 
-bool hidden_of(std::string_view text) {
-  if (text == "true") return true;
-  if (text == "false") return false;
-  throw Error("ids is '" + printable(text) + "'; give true or false, or no value for true");
-}
-
 double ms_of(std::string_view name, std::string_view text) {
   if (const std::optional<double> ms = number_in(text)) return *ms;
   throw Error(std::string(name) + " is '" + printable(text) + "', no number; give milliseconds, " +
@@ -33,7 +27,7 @@ double ms_of(std::string_view name, std::string_view text) {
 void set_overlap_field(std::string_view name, std::optional<std::string_view> value,
                        Overlap& overlap) {
   if (name == kOverlapIdsField) {
-    overlap.ids = !value || hidden_of(*value);
+    overlap.ids = flag_of(name, value);
     return;
   }
   std::string names = kOverlapIdsField;

@@ -43,6 +43,13 @@ std::optional<double> number_in(std::string_view text) {
   return number;
 }
 
+bool flag_of(std::string_view name, std::optional<std::string_view> value) {
+  if (!value || *value == "true") return true;
+  if (*value == "false") return false;
+  throw Error(std::string(name) + " is '" + printable(*value) +
+              "'; give true or false, or no value for true");
+}
+
 void reject_field(std::string_view name, const std::string& names) {
   throw Error("there is no '" + printable(name) + "'; use " + names);
 }

@@ -31,6 +31,9 @@ void apply_fields(const FieldsOption& option, const std::vector<std::string>& st
 /// Nothing if `text` is no number, or more than one.
 [[nodiscard]] std::optional<double> number_in(std::string_view text);
 
+/// True without a value.
+[[nodiscard]] bool flag_of(std::string_view name, std::optional<std::string_view> value);
+
 /// `names`: "forward, backward".
 [[noreturn]] void reject_field(std::string_view name, const std::string& names);
 

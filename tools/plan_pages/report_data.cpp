@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/plans/deduplicated_task.h"
 #include "core/plans/replicas.h"
 #include "tools/plan_pages/plan_report.h"
 
@@ -49,7 +50,9 @@ ReportJson tables_json(const Task& task) {
 }
 
 /// Replicas come first.
-ReportJson slices_json(const Task& task, const Plan& plan) {
+ReportJson slices_json(const Task& stated, const Plan& plan) {
+  const DeduplicatedTask deduplicated(stated);
+  const Task& task = deduplicated.task();
   std::vector<TableSlice> slices;
   std::vector<std::int64_t> bytes;
   ReportJson device_column = ReportJson::array();

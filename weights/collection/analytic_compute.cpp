@@ -50,28 +50,47 @@ AnalyticCompute analytic_compute(const GpuSpec& gpu, std::span<const Table> tabl
 
   const double cache_bytes = kUsableL2 * gpu.l2_bytes;
   Traffic forward;
+  Traffic weight_gradients;
   Traffic update;
+  double divided_bytes = 0.0;  // Of gradients, by the numbers of lookups that were averaged.
   double lookups = 0.0;
+  double weighted_lookups = 0.0;
   double rows = 0.0;
   for (const Table& table : tables) {
     const AccessProfile profile = access_profile(table, samples);
     const double bytes = moved_weight_row_bytes(table.memory.weight_type, table.dim);
     const double gradient_bytes = moved_fp32_row_bytes(table.dim);
-    const double outputs = samples * table.features;
+    const double bags = samples * table.features;
+    const double outputs = samples * outputs_per_sample(table);
     lookups += profile.lookups;
     rows += static_cast<double>(table.rows);
 
-    forward.both(profile.lookups * kIndexBytes + outputs * kIndexBytes);
-    forward.both(outputs * fp32_row_bytes(table.dim));
-    forward.memory_bytes += bytes * row_reads_from_memory(profile, cache_bytes / bytes);
-    forward.l2_bytes += bytes * profile.lookups;
+    const auto look_up = [&](Traffic& traffic) {
+      traffic.both(profile.lookups * kIndexBytes + bags * kIndexBytes);
+      traffic.both(outputs * fp32_row_bytes(table.dim));
+      traffic.memory_bytes += bytes * row_reads_from_memory(profile, cache_bytes / bytes);
+      traffic.l2_bytes += bytes * profile.lookups;
+      if (table.weighted) traffic.both(profile.lookups * kLookupWeightBytes);
+    };
+    look_up(forward);
+    if (table.weighted) {
+      // A product of a row and an output's gradient for each lookup: that is read where an output
+      // is written, and a gradient written where a weight is read.
+      look_up(weight_gradients);
+      weighted_lookups += profile.lookups;
+      update.both(profile.lookups * kLookupWeightBytes);
+    }
+    if (table.pooling == Pooling::kMean) {
+      divided_bytes += 2.0 * outputs * fp32_row_bytes(table.dim);
+    }
 
-    // Gradients of the bags, read in the order of rows: once from memory, again if they do not
+    // Gradients of outputs, read in the order of rows: once from memory, again if they do not
     // fit; then each touched row, and what the optimizer keeps of it, is read and written.
-    const double bags = std::min(outputs, profile.lookups);
+    const double gradients = std::min(outputs, profile.lookups);
     const double kept = std::min(1.0, cache_bytes / (outputs * gradient_bytes));
     update.both(profile.lookups * kSortedBytes);
-    update.memory_bytes += gradient_bytes * (bags + (profile.lookups - bags) * (1.0 - kept));
+    update.memory_bytes +=
+        gradient_bytes * (gradients + (profile.lookups - gradients) * (1.0 - kept));
     update.l2_bytes += gradient_bytes * profile.lookups;
     const double state_bytes = moved_state_row_bytes(table.memory.optimizer, table.dim);
     update.both(2.0 * (bytes + state_bytes) * profile.distinct_rows);
@@ -83,6 +102,16 @@ AnalyticCompute analytic_compute(const GpuSpec& gpu, std::span<const Table> tabl
   cost.update_ms = update.milliseconds(gpu);
   cost.forward_launch_ms = kLaunchMs;
   cost.launch_ms = kLaunchMs * (1.0 + sort.launches);
+  if (divided_bytes > 0.0) {
+    cost.update_ms += divided_bytes / (gpu.hbm_gb_per_s * kCopyRate * 1e6);
+    cost.launch_ms += kLaunchMs;
+  }
+  if (weighted_lookups > 0.0) {
+    const LookupSort beside = weight_sort(weighted_lookups, rows);
+    cost.sort_ms += beside.copied_bytes / (gpu.hbm_gb_per_s * kCopyRate * 1e6);
+    cost.update_ms += weight_gradients.milliseconds(gpu);
+    cost.launch_ms += kLaunchMs * (1.0 + beside.launches);
+  }
   return cost;
 }
 

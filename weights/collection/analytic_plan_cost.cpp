@@ -4,6 +4,7 @@
 #include <functional>
 #include <vector>
 
+#include "core/plans/deduplicated_task.h"
 #include "core/plans/id_exchange.h"
 #include "core/plans/iteration.h"
 #include "core/plans/replicas.h"
@@ -29,7 +30,7 @@ class TablesOfSamples {
 
   [[nodiscard]] double samples() const { return samples_; }
   [[nodiscard]] Table operator()(Table table) const {
-    if (samples_ != static_cast<double>(kDefaultBatchSize)) table.access_histogram = scale_(table);
+    table.access_histogram = scale_(table);
     return table;
   }
 
@@ -38,10 +39,12 @@ class TablesOfSamples {
   HistogramScale scale_;
 };
 
-PlanCost plan_cost(const TablesCost& tables_ms, const NetworkSpec& known_network, const Task& task,
-                   const Plan& plan, const ReplicaGradientsCost& gradients_ms) {
-  validate(task);
-  validate(plan, task);
+PlanCost plan_cost(const TablesCost& tables_ms, const NetworkSpec& known_network,
+                   const Task& stated, const Plan& plan, const ReplicaGradientsCost& gradients_ms) {
+  validate(stated);
+  validate(plan, stated);
+  const DeduplicatedTask deduplicated(stated);
+  const Task& task = deduplicated.task();
   const NetworkSpec network = network_of(known_network, task);
   const NodeOrder order = task.links ? NodeOrder::kInOrder : order_of(network);
   PlanCost cost;
@@ -54,14 +57,16 @@ PlanCost plan_cost(const TablesCost& tables_ms, const NetworkSpec& known_network
     DeviceCost device;
     std::vector<Table> tables;
     std::int64_t lookups = 0;
+    std::int64_t ids = 0;
     for (const TableSlice& slice : shard) {
       Table table = slice_tables.of(slice);
       lookups += lookup_units(table.pooling_factor);
+      ids += id_units(table, task.exchange);
       device.memory += slice_memory(table, slice.dim);
       device.dim_sum += output_columns(table, slice.dim);
       tables.push_back(of_batch(std::move(table)));
     }
-    id_sums.push_back(id_columns(lookups, task.exchange));
+    id_sums.push_back(id_columns(ids, task.exchange));
     device.lookups = lookups_of(lookups);
     device.slices = static_cast<int>(shard.size());
     device.memory_bytes = device.memory.total_bytes();
@@ -112,7 +117,7 @@ PlanCost plan_cost(const TablesCost& tables_ms, const NetworkSpec& known_network
                   .memory = replicas_memory(task, plan)},
                  !plan.slices.empty(), task.overlap, cost);
   }
-  cost.warning = prediction_limits(task, true);
+  cost.warning = prediction_limits(stated, true);
   return cost;
 }
 

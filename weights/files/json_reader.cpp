@@ -174,6 +174,14 @@ std::optional<double> JsonObject::number_if_any(std::string_view name, double lo
   return number_of(*found, name, low, high);
 }
 
+bool JsonObject::flag_if_any(std::string_view name, bool otherwise) const {
+  const JsonValue* found = find(name);
+  if (found == nullptr) return otherwise;
+  bool flag = false;
+  if (found->get(flag) != simdjson::SUCCESS) throw Error(place(name) + ": give true or false");
+  return flag;
+}
+
 double JsonObject::number_of(JsonValue field, std::string_view name, double low,
                              double high) const {
   const std::optional<double> number = number_within(field, low, high);

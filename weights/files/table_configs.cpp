@@ -87,6 +87,8 @@ std::string serialize_table_configs(std::span<const Table> tables, bool with_dim
       entry["replica_gradients"] = name_of(table.replica_gradients);
     }
     if (table.features != 1.0) entry["features"] = table.features;
+    if (table.pooling != Pooling::kSum) entry["pooling"] = name_of(table.pooling);
+    if (table.weighted) entry["weighted"] = true;
     list.push_back(std::move(entry));
   }
   return list.dump() + '\n';

@@ -134,9 +134,7 @@ void read_features(const JsonObject& object, Table& table) {
 
 TableRules read_rules(const JsonObject& object) {
   TableRules rules;
-  if (object.has("no_split") && object.value("no_split").get(rules.no_split) != simdjson::SUCCESS) {
-    throw Error(object.place("no_split") + ": give true or false");
-  }
+  rules.no_split = object.flag_if_any("no_split", false);
   if (object.has("min_width")) rules.min_width = object.small_integer("min_width", 1, kMaxDim);
   if (object.has("max_slices")) rules.max_slices = object.small_integer("max_slices", 1, kMaxDim);
   if (object.has("devices")) rules.devices = read_set(object, "devices", "device");
@@ -234,6 +232,8 @@ TableReader::Result TableReader::read(const JsonObject& object, Dim dim) {
     }
     if (object.has("row_shares")) table.row_shares = read_row_shares(object);
     read_named(object, "replica_gradients", table.replica_gradients, replica_gradients_from_name);
+    read_named(object, "pooling", table.pooling, pooling_from_name);
+    table.weighted = object.flag_if_any("weighted", false);
   }
   table.memory = object.all_known() ? memory_ : read_table_memory(object, memory_);
   object.reject_unknown_fields();

@@ -84,14 +84,23 @@ std::int64_t move_touches(std::vector<std::uint32_t>& touches, std::int64_t surp
 
 }  // namespace
 
-std::int64_t lookups_of_batch(const Table& table, std::int64_t batch) {
+void require_summed(const Table& table) {
+  const std::string of_table = table.name.empty() ? "" : "table '" + printable(table.name) + "': ";
   if (table.features != 1.0) {
-    throw Error(
-        (table.name.empty() ? "features" : "table '" + printable(table.name) + "': features") +
-        " is " + shortest_text(table.features) +
-        "; batches are made of one feature a table: list the table once for each, or leave "
-        "features out");
+    throw Error(of_table + "features is " + shortest_text(table.features) +
+                "; batches are made of one feature a table: list the table once for each, or "
+                "leave features out");
   }
+  if (table.pooling != Pooling::kSum || table.weighted) {
+    throw Error(of_table +
+                (table.weighted ? "weighted is true"
+                                : "pooling is " + std::string(name_of(table.pooling))) +
+                "; operators that are measured sum up rows as they are: leave it out");
+  }
+}
+
+std::int64_t lookups_of_batch(const Table& table, std::int64_t batch) {
+  require_summed(table);
   const double lookups = table.pooling_factor * static_cast<double>(batch);
   if (lookups > static_cast<double>(kMaxLookups)) {
     throw Error("a batch of " + std::to_string(batch) + " with pooling factor " +

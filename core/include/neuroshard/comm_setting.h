@@ -12,8 +12,8 @@
 namespace neuroshard {
 
 /// What of a task communication models are made for, besides where its columns are. Devices count
-/// if its batch is not kDefaultBatchSize, its exchange is not as by default, or links are stated,
-/// by it or by the models' hardware; nodes if links are stated.
+/// if anything of it is not as by default, or links are stated, by it or by the models' hardware;
+/// nodes if links are stated.
 struct CommSetting {
   std::int64_t batch_size = kDefaultBatchSize;
   int devices = 0;           ///< 0: any number of them.
@@ -21,7 +21,10 @@ struct CommSetting {
   NodeLinks links{};
   /// Nodes are as full as each other, whichever devices are in them.
   bool nodes_anywhere = false;
-  ExchangeTypes exchange{};
+  ExchangeTypes exchange{};  ///< Whether ids are deduplicated makes no difference to it.
+  /// Networks see columns in this unit, a power of two. Above 1 if tables that are not pooled have
+  /// far more than any sample of training.
+  double column_unit = 1.0;
 
   // clang-tidy takes the 0 that a comparison is compared with for a pointer.
   // NOLINTNEXTLINE(modernize-use-nullptr)
@@ -31,23 +34,8 @@ struct CommSetting {
 };
 
 /// `hardware`: hardware_network() of the models.
-[[nodiscard]] inline CommSetting comm_setting(
-    const Task& task, const std::optional<NodeNetwork>& hardware = std::nullopt) {
-  CommSetting setting;
-  setting.batch_size = task.batch_size;
-  setting.exchange = task.exchange;
-  if (!task.links && !hardware && setting == CommSetting{}) return setting;
-  setting.devices = task.devices;
-  if (task.links) {
-    setting.devices_per_node = task.devices_per_node;
-    setting.links = hardware ? hardware->links_with(*task.links) : *task.links;
-  } else if (hardware) {
-    setting.devices_per_node = hardware->devices_per_node;
-    setting.links = hardware->links;
-    setting.nodes_anywhere = !hardware->shares_links();
-  }
-  return setting;
-}
+[[nodiscard]] CommSetting comm_setting(const Task& task,
+                                       const std::optional<NodeNetwork>& hardware = std::nullopt);
 
 }  // namespace neuroshard
 #pragma GCC visibility pop

@@ -16,8 +16,8 @@ enum class WireType { kFp32, kFp16, kBf16, kFp8, kInt64, kInt32 };
 /// The least share of values that an exchange can be said to send.
 inline constexpr double kLeastSentShare = 1e-3;
 
-/// How the all-to-alls of an iteration send what they do. Operators and memory know nothing of it:
-/// values are converted to be sent, and back.
+/// How the all-to-alls of an iteration send what they do. Operators and memory know nothing of
+/// types and shares: values are converted to be sent, and back.
 struct ExchangeTypes {
   WireType forward = WireType::kFp32;   ///< Outputs: kFp32, kFp16, kBf16 or kFp8.
   WireType backward = WireType::kFp32;  ///< Their gradients: likewise.
@@ -26,6 +26,10 @@ struct ExchangeTypes {
   /// threshold decides which of them are sent.
   double forward_share = 1.0;
   double backward_share = 1.0;
+  /// Whether each device asks once for each row that its part of the batch looks up in a table that
+  /// is not pooled, and makes its lookups of what comes back. Of what is pooled it makes no
+  /// difference.
+  bool deduplicate_ids = false;
 
   /// Bytes of a sample's value of a column.
   [[nodiscard]] double forward_column_bytes() const { return forward_share * wire_bytes(forward); }

@@ -14,19 +14,18 @@ namespace neuroshard {
 /// Amounts that a shard of a table is priced by; all but the first in GiB.
 enum class ShardAmount {
   kShard,     ///< 1: for being there.
-  kIds,       ///< 8 bytes for each of its lookups.
+  kIds,       ///< 8 bytes for each of its lookups, 12 if they are weighted.
   kLookedUp,  ///< 4 bytes for each column of each of its lookups.
-  kOutputs,   ///< 4 bytes for each column of each pooled output: those of Table::features, at most
-              ///< one for each lookup.
-  kTableIds   ///< 8 bytes for each lookup of the table, other shards' included.
+  kOutputs,   ///< 4 bytes for each column of each output: at most one for each lookup.
+  kTableIds   ///< As kIds for each lookup of the table, other shards' included.
 };
 inline constexpr std::size_t kShardAmounts = 5;
 using ShardAmounts = std::array<double, kShardAmounts>;
 
-/// Amounts of `dim` columns of a table with `pooling_factor` lookups and `features` pooled outputs
-/// a sample, of whose lookups the shard has the part `share`, for `samples` samples.
+/// Amounts of `dim` columns of a table with `pooling_factor` lookups a sample, of which the shard
+/// has the part `share` and makes `outputs` rows of outputs, for `samples` samples.
 [[nodiscard]] ShardAmounts shard_amounts(double samples, int dim, double pooling_factor,
-                                         double features, double share);
+                                         double outputs, double share, double id_bytes = 8.0);
 
 /// What a shard costs its device, with all that it sends: so many milliseconds for each unit of its
 /// amounts. For sources whose costs add up so; the cost of a device is then the sum over its

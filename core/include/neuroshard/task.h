@@ -11,6 +11,7 @@
 #include "neuroshard/exchange_types.h"
 #include "neuroshard/node_links.h"
 #include "neuroshard/overlap.h"
+#include "neuroshard/pooling.h"
 #include "neuroshard/replica_gradients.h"
 #include "neuroshard/rules.h"
 #include "neuroshard/table_memory.h"
@@ -33,6 +34,8 @@ inline constexpr int kMaxRowShares = 1024;
 inline constexpr std::int64_t kMaxBatchSize = std::int64_t{1} << 40;
 /// Features that read a table.
 inline constexpr double kMostFeatures = 4096.0;
+/// The most output_columns() that a table may have.
+inline constexpr double kMostOutputColumns = kMostFeatures * kMaxDim;
 /// All tables of a task, however they are cut; keeps every sum of sizes within 64 bits.
 inline constexpr std::int64_t kMaxTaskBytes = std::int64_t{1} << 60;
 
@@ -54,9 +57,15 @@ struct Table {
   /// Empty: all rows are looked up evenly. Only costs of row blocks depend on them.
   std::vector<double> row_shares{};
   ReplicaGradients replica_gradients = ReplicaGradients::kDense;  ///< If a plan replicates it.
-  /// Pooled outputs per sample: one of each feature that reads the table, or the share of the
-  /// samples that have it. Above 0, at most kMostFeatures.
+  /// Features that read the table, each with the share of the samples that have it: so many bags of
+  /// lookups a sample has. Above 0, at most kMostFeatures.
   double features = 1.0;
+  Pooling pooling = Pooling::kSum;
+  /// Whether a number comes with each id, by which its row is multiplied before it is pooled.
+  bool weighted = false;
+  /// Set by DeduplicatedTask alone: so many samples, those of a device, look up no row twice, and
+  /// `access_histogram` is of all samples of the task. 0: it is of kDefaultBatchSize samples.
+  double once_in_samples = 0.0;
 
   [[nodiscard]] std::int64_t size_bytes() const;  ///< slice_bytes() of all columns.
 };
@@ -65,8 +74,13 @@ struct Table {
 /// row shares, and within each part in proportion to the rows. Of all rows it is 1, exactly.
 [[nodiscard]] double lookup_share(const Table& table, std::int64_t first_row, std::int64_t rows);
 
-/// Columns of the pooled outputs of a sample that `dim` columns of `table` have: those of each
-/// feature. At least 1.
+/// Rows of outputs that a sample has of `table`: one for each feature, or for each lookup if they
+/// are not pooled.
+[[nodiscard]] inline double outputs_per_sample(const Table& table) {
+  return table.pooling == Pooling::kNone ? table.pooling_factor : table.features;
+}
+
+/// Columns of the outputs of a sample that `dim` columns of `table` have. At least 1.
 [[nodiscard]] int output_columns(const Table& table, int dim);
 
 /// What `dim` columns of `table`, kept together, take on a device: docs/memory.md has formulas and
@@ -157,7 +171,8 @@ void set_memory(Task& task, std::int64_t memory_bytes);
 
 /// Throws Error naming the table and the field if a number is outside the range that the engine
 /// computes with: rows in [1, 2^40], dim a multiple of 4 in [4, 65536], pooling factor and
-/// histogram finite and not negative, batch size in [0, 2^40], devices of a node in [1, 1024],
+/// histogram finite and not negative, output columns of an unpooled table at most
+/// kMostOutputColumns, batch size in [0, 2^40], devices of a node in [1, 1024],
 /// links in [0.001, 1e6] GB/s or 0, types of an exchange that it may
 /// have and its shares in [0.001, 1], times of an
 /// overlap in [0, 1e6] ms, row shares at most kMaxRowShares that sum to 1 (within

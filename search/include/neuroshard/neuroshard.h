@@ -33,6 +33,7 @@
 #include "neuroshard/plan_request.h"
 #include "neuroshard/plan_result.h"
 #include "neuroshard/planner.h"
+#include "neuroshard/pooling.h"
 #include "neuroshard/prediction_limits.h"
 #include "neuroshard/published_sizes.h"
 #include "neuroshard/replan.h"

@@ -26,13 +26,17 @@ void expect_scaled(CostModels models, int devices, int scaled_for, const CommFac
     models.dense_comm[devices] = scaled_comm(models.dense_comm.at(devices), devices, factors);
   }
   const auto count = static_cast<std::size_t>(devices);
+  const double forward = factors.forward * factors.column_unit;
+  const double backward = factors.backward * factors.column_unit;
   std::vector<float> columns;
+  std::vector<float> seen_columns;
   std::vector<float> offsets;
   std::vector<float> short_offsets;
   for (std::size_t d = 0; d < count; ++d) {
-    columns.push_back(static_cast<float>(64 * d));
+    columns.push_back(static_cast<float>(64 * factors.column_unit * static_cast<double>(d)));
+    seen_columns.push_back(static_cast<float>(64 * d));
     offsets.push_back(static_cast<float>(d % 3));
-    short_offsets.push_back(static_cast<float>(offsets.back() / factors.forward));
+    short_offsets.push_back(static_cast<float>(offsets.back() / forward));
   }
   const std::vector<float> nothing(count, 0.0F);
   const auto costs = [&](const Backend& backend, const auto& dim_sums, const auto& starts) {
@@ -41,13 +45,13 @@ void expect_scaled(CostModels models, int devices, int scaled_for, const CommFac
     backend.backward_comm(devices, dim_sums, std::span(both).last(count));
     return both;
   };
-  const auto large = costs(*base, columns, short_offsets);
+  const auto large = costs(*base, seen_columns, short_offsets);
   const auto empty = costs(*base, nothing, nothing);
   for (const std::string& name : available_cpu_backends()) {
     SCOPED_TRACE(name);
     const auto scaled = costs(*make_cpu_backend(models, {.name = name}), columns, offsets);
     for (std::size_t i = 0; i < scaled.size(); ++i) {
-      const double factor = i < count ? factors.forward : factors.backward;
+      const double factor = i < count ? forward : backward;
       const double expected = factor * large[i] + (1.0 - factor) * empty[i];
       const double size = factor * std::abs(large[i]) + std::abs((1.0 - factor) * empty[i]);
       EXPECT_NEAR(scaled[i], expected, 1e-4 * size + 1e-4) << i;
@@ -59,8 +63,10 @@ TEST(CommScaling, IsALatencyAndATimeForTheBytes) {
   for (const CommFactors& factor :
        {CommFactors{1.0 / 64.0, 1.0 / 64.0}, CommFactors{0.5, 0.5}, CommFactors{1.0, 1.0},
         CommFactors{3.0, 3.0}, CommFactors{64.0, 64.0}, CommFactors{0.5, 0.25},
-        CommFactors{1.0, 0.25}, CommFactors{2.0, 1.0}}) {
-    SCOPED_TRACE(std::to_string(factor.forward) + ", " + std::to_string(factor.backward));
+        CommFactors{1.0, 0.25}, CommFactors{2.0, 1.0}, CommFactors{1.0, 1.0, 64.0},
+        CommFactors{1.0 / 64.0, 0.5 / 64.0, 64.0}}) {
+    SCOPED_TRACE(std::to_string(factor.forward) + ", " + std::to_string(factor.backward) +
+                 ", columns of " + std::to_string(factor.column_unit));
     for (const int scaled_for : {0, 8}) {
       expect_scaled(random_models(1, {.devices = {}}), 8, scaled_for, factor);
       expect_scaled(random_models(4, {.comm = {}, .devices = {}}), 8, scaled_for, factor);
@@ -88,6 +94,7 @@ TEST(CommScaling, RefusesWhatIsNoFactor) {
   for (const double factor : {0.0, -1.0, std::numeric_limits<double>::infinity(), std::nan("")}) {
     EXPECT_THROW((void)scaled_comm(*models.symmetric_comm, 8, {factor, 1.0}), Error);
     EXPECT_THROW((void)scaled_comm(*models.symmetric_comm, 8, {1.0, factor}), Error);
+    EXPECT_THROW((void)scaled_comm(*models.symmetric_comm, 8, {1.0, 1.0, factor}), Error);
   }
 }
 

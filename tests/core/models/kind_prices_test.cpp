@@ -40,6 +40,9 @@ TEST(KindPrices, AmountsAreThoseOfAShard) {
   EXPECT_DOUBLE_EQ(shard_amounts(1000, 8, 0.5, 1.0, 1.0)[3], 4.0 * 8 * 500 / kGib);
   // Each of three features has an output of its own.
   EXPECT_DOUBLE_EQ(shard_amounts(1000, 8, 20.0, 3.0, 0.5)[3], 4.0 * 8 * 3000 / kGib);
+  // Weights come with the ids.
+  EXPECT_DOUBLE_EQ(shard_amounts(1000, 8, 20.0, 1.0, 0.5, 12.0)[1], 12.0 * 10'000 / kGib);
+  EXPECT_DOUBLE_EQ(shard_amounts(1000, 8, 20.0, 1.0, 0.5, 12.0)[4], 12.0 * 20'000 / kGib);
   const KindPrice price{{1.0, 2.0, 3.0, 4.0, 5.0}};
   EXPECT_DOUBLE_EQ(price.price_ms({1.0, 10.0, 100.0, 1000.0, 10000.0}), 54321.0);
 }

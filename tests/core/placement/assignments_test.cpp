@@ -77,6 +77,7 @@ double cost_ms(const Backend& backend, const PlacementProblem& problem,
                                   .columns = problem.dims,
                                   .memory = memory,
                                   .lookups = lookups,
+                                  .ids = lookups,
                                   .shards = {offsets, ids}})
       .cost_ms;
 }

@@ -59,6 +59,19 @@ TEST(IdExchange, DependsOnTheirTypeAndNotOnThatOfGradients) {
               0.25 * exact_ms(42) + 0.75 * exact_ms(0), 1e-5);
 }
 
+TEST(IdExchange, WeightsOfLookupsAreFourBytesBesideTheirIds) {
+  Table table;
+  table.pooling_factor = 10.0;
+  EXPECT_EQ(id_units(table, {}), lookup_units(10.0));
+  EXPECT_EQ(id_units(table, {.ids = WireType::kInt32}), lookup_units(10.0));
+  table.weighted = true;
+  EXPECT_EQ(id_units(table, {}), lookup_units(15.0));
+  EXPECT_EQ(id_columns(id_units(table, {}), {}), 30);  // 120 bytes.
+  const ExchangeTypes narrow{.ids = WireType::kInt32};
+  EXPECT_EQ(id_units(table, narrow), lookup_units(20.0));
+  EXPECT_EQ(id_columns(id_units(table, narrow), narrow), 20);
+}
+
 TEST(IdExchange, BeyondWhatNetworksWereTrainedOnGrowsWithTheBytes) {
   const auto backend = make_cpu_backend(random_models(5, {.devices = {}, .any_batch = true}));
   IdExchange ids(*backend, 3);

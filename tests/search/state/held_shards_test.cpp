@@ -63,7 +63,7 @@ TEST(HeldShards, SumsAreThoseOfWhatIsHeld) {
         size[i] += std::abs(catalog.embedding(shard)[i]);
       }
       load.bytes += catalog.load(shard).bytes;
-      load.lookups += catalog.load(shard).lookups;
+      load.ids += catalog.load(shard).ids;
       load.columns += catalog.load(shard).columns;
       load.price_ms += catalog.load(shard).price_ms;
     }
@@ -71,7 +71,7 @@ TEST(HeldShards, SumsAreThoseOfWhatIsHeld) {
       ASSERT_NEAR(sum[i], expected[i], 1e-5 * size[i] + 1e-6) << step << ", " << list.size();
     }
     ASSERT_EQ(held.bytes(), load.bytes);
-    ASSERT_EQ(held.lookups(), load.lookups);
+    ASSERT_EQ(held.ids(), load.ids);
     ASSERT_EQ(held.columns(), load.columns);
     ASSERT_NEAR(held.price_ms(), load.price_ms, 1e-9);
   }

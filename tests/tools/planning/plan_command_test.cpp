@@ -57,11 +57,19 @@ TEST(PlanCommand, ExchangeTypesTakeThePlaceOfFields) {
   EXPECT_THAT(changed["notes"].dump(),
               HasSubstr("exchange: forward fp16, ids int32, forward_share 0.5; what is"));
   EXPECT_GT(changed["cost_ms"], stated["cost_ms"]);
+  // All tables are pooled.
+  const json once = json::parse(plan_with({"--exchange-types", "deduplicate_ids"}).out);
+  EXPECT_THAT(once["notes"].dump(), HasSubstr("backward fp8, deduplicate_ids; what is"));
+  EXPECT_THAT(once["notes"].dump(), HasSubstr("deduplicate_ids of exchange makes no difference"));
+  EXPECT_EQ(once["cost_ms"], stated["cost_ms"]);
+  const json often = json::parse(plan_with({"--exchange-types", "deduplicate_ids=false"}).out);
+  EXPECT_EQ(often["notes"], stated["notes"]);
   for (const auto& [option, text] : std::map<std::string, std::string>{
+           {"deduplicate_ids=1", "--exchange-types: deduplicate_ids is '1'; give true or false"},
            {"forward", "--exchange-types: 'forward' says nothing; give FIELD=VALUE"},
            {"forwards=fp16",
             "--exchange-types: there is no 'forwards'; use forward, backward, ids, forward_share, "
-            "backward_share"},
+            "backward_share, deduplicate_ids"},
            {"ids=fp16", "--exchange-types: there is no type on the wire 'fp16'"},
            {"forward_share=much", "--exchange-types: 'much' is no number"},
            {"forward_share=nan", "--exchange-types: forward_share is nan"},

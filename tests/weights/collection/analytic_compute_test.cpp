@@ -78,6 +78,70 @@ TEST(AnalyticCompute, FeaturesOfATableAreAsManySamplesOfOne) {
   }
 }
 
+// 16 lookups a sample and outputs of each, as 16 times as many samples have them, but offsets of
+// the sequences alone.
+TEST(AnalyticCompute, WhatIsNotPooledHasAnOutputOfEachLookup) {
+  const GpuSpec gpu{"test", 1000.0, 0.0, 1e9};
+  std::vector<Table> tables{streaming_table()};
+  tables[0].pooling = Pooling::kNone;
+  const AnalyticCompute cost = analytic_compute(gpu, tables, 65536);
+  const double lookups = 16.0 * 65536.0;
+  const double forward_bytes = lookups * (8.0 + 512.0 + 512.0) + 65536.0 * 8.0;
+  EXPECT_NEAR(cost.forward_ms, forward_bytes / 0.63e9, 1e-9);
+  EXPECT_NEAR(cost.update_ms, lookups * (12.0 + 512.0 + 2.0 * 512.0) / 0.63e9, 1e-9);
+  // Gradients are read once by lookups, whatever fits in the cache.
+  const GpuSpec cached{"test", 1000.0, 1e9, 1e9};
+  EXPECT_EQ(analytic_compute(cached, tables, 65536).update_ms, cost.update_ms);
+  Random random(2);
+  for (const int dim : {4, 32, 128}) {
+    const Table one = random_table(random, dim);
+    Table unpooled = one;
+    unpooled.pooling = Pooling::kNone;
+    Table single = one;
+    single.pooling_factor = 1.0;
+    const GpuSpec& a100 = gpu_named("a100-sxm-80gb");
+    const AnalyticCompute a = analytic_compute(a100, std::vector{unpooled}, 65536);
+    const AnalyticCompute b =
+        analytic_compute(a100, std::vector{single}, one.pooling_factor * 65536.0);
+    EXPECT_NEAR(a.sort_ms, b.sort_ms, 1e-9 * b.sort_ms);
+    EXPECT_NEAR(a.update_ms, b.update_ms, 1e-9 * b.update_ms);
+  }
+}
+
+TEST(AnalyticCompute, GradientsOfMeansAreDivided) {
+  const GpuSpec gpu{"test", 1000.0, 0.0, 1e9};
+  std::vector<Table> tables{streaming_table()};
+  tables[0].features = 3.0;
+  const AnalyticCompute sum = analytic_compute(gpu, tables, 65536);
+  tables[0].pooling = Pooling::kMean;
+  const AnalyticCompute mean = analytic_compute(gpu, tables, 65536);
+  EXPECT_EQ(mean.forward_ms, sum.forward_ms);
+  EXPECT_EQ(mean.sort_ms, sum.sort_ms);
+  EXPECT_NEAR(mean.update_ms - sum.update_ms, 2.0 * 3.0 * 65536.0 * 512.0 / 0.9e9, 1e-9);
+  EXPECT_NEAR(mean.launch_ms - sum.launch_ms, 0.004, 1e-12);
+}
+
+TEST(AnalyticCompute, WeightsOfLookupsAreReadSortedAndHaveGradients) {
+  const GpuSpec gpu{"test", 1000.0, 0.0, 1e9};
+  std::vector<Table> tables{streaming_table()};
+  const AnalyticCompute plain = analytic_compute(gpu, tables, 65536);
+  tables[0].weighted = true;
+  const AnalyticCompute weighted = analytic_compute(gpu, tables, 65536);
+  const double lookups = 16.0 * 65536.0;
+  EXPECT_NEAR(weighted.forward_ms - plain.forward_ms, 4.0 * lookups / 0.63e9, 1e-9);
+  EXPECT_NEAR(weighted.sort_ms - plain.sort_ms, lookups * (8 + 2.75 * 24) / 0.9e9, 1e-9);
+  // The update reads them; their gradients take another forward pass.
+  EXPECT_NEAR(weighted.update_ms - plain.update_ms, 4.0 * lookups / 0.63e9 + weighted.forward_ms,
+              1e-9);
+  EXPECT_NEAR(weighted.launch_ms - plain.launch_ms, 0.004 * (1 + 1 + 3), 1e-12);
+  // Tables without weights have nothing of it.
+  tables.push_back(streaming_table());
+  const AnalyticCompute both = analytic_compute(gpu, tables, 65536);
+  tables[0].weighted = false;
+  const AnalyticCompute neither = analytic_compute(gpu, tables, 65536);
+  EXPECT_NEAR(both.update_ms - neither.update_ms, weighted.update_ms - plain.update_ms, 1e-9);
+}
+
 TEST(AnalyticCompute, WeightsMoveAsTheyAreStoredAndGradientsAsFp32) {
   const GpuSpec gpu{"test", 1000.0, 0.0, 1e9};
   const double lookups = 16.0 * 65536.0;

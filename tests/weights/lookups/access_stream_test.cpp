@@ -96,6 +96,20 @@ TEST(PlanTouches, RefusesTablesOfSeveralFeatures) {
             "once for each, or leave features out");
 }
 
+TEST(PlanTouches, RefusesTablesThatAreNotPlainlySummed) {
+  Random random(1);
+  Table table = table_with(0, 4.0, 1000);
+  table.pooling = Pooling::kNone;
+  EXPECT_EQ(testing::message_of([&] { (void)plan_touches(table, 65536, random); }),
+            "pooling is none; operators that are measured sum up rows as they are: leave it out");
+  table.pooling = Pooling::kSum;
+  table.weighted = true;
+  table.name = "item";
+  EXPECT_EQ(testing::message_of([&] { (void)plan_touches(table, 65536, random); }),
+            "table 'item': weighted is true; operators that are measured sum up rows as they are: "
+            "leave it out");
+}
+
 TEST(MakeStream, TouchesEachRowAsPlanned) {
   Random random(18);
   for (int i = 0; i < 100; ++i) {
