@@ -27,6 +27,8 @@ def rich_task() -> ns.Task:
         row_shares=[0.75, 0.25],
         replica_gradients="touched",
         features=2.5,
+        pooling="mean",
+        weighted=True,
     )
     return ns.Task(
         [table, ns.Table(5_000, 32, 1.0, name="b"), ns.Table(7_000, 16, 2.0)],
@@ -39,7 +41,12 @@ def rich_task() -> ns.Task:
         devices_per_node=2,
         links=ns.NodeLinks(in_node_gb_s=100.0, between_nodes_gb_s=12.5, node_gb_s=25.0),
         exchange=ns.ExchangeTypes(
-            forward="fp16", backward="fp8", ids="int32", forward_share=0.5, backward_share=0.25
+            forward="fp16",
+            backward="fp8",
+            ids="int32",
+            forward_share=0.5,
+            backward_share=0.25,
+            deduplicate_ids=True,
         ),
         overlap=ns.Overlap(
             ids=True,
@@ -133,8 +140,8 @@ def test_pickles_that_are_damaged_or_of_another_version_are_refused() -> None:
         (ns.Task, (version, ((), *fields[1:])), "damaged"),
         (ns.Table, (version, ("a", "many", *table_fields[2:])), "damaged"),
         (ns.Table, (version, ("a", -1, *table_fields[2:])), "the pickle's table"),
-        (ns.Table, (version, (*table_fields[:-2], 77, 1.0)), "damaged"),  # Kinds of replica gradients are fewer.
-        (ns.Table, (version, (*table_fields[:-1], -1.0)), "the pickle's table: features is -1"),
+        (ns.Table, (version, (*table_fields[:-3], 77, *table_fields[-2:])), "damaged"),  # Poolings are fewer.
+        (ns.Table, (version, (*table_fields[:-4], -1.0, *table_fields[-3:])), "the pickle's table: features is -1"),
         (ns.PlanResult, (version, (None, "", ())), "damaged"),
     ):
         broken: Any = kept.__new__(kept)

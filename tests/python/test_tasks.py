@@ -79,6 +79,8 @@ def test_devices_that_differ_and_rules_come_from_files(tmp_path: Path) -> None:
         ({"row_shares": [0.5, 0.25]}, "row_shares add up to 0.75"),
         ({"replica_gradients": "sparse"}, "use one of dense, touched"),
         ({"features": 0.0}, "features is 0; give a number above 0"),
+        ({"pooling": "max"}, "use one of sum, mean, none"),
+        ({"pooling": "none", "weighted": True}, "weighted is true, but nothing is pooled"),
     ],
 )
 def test_a_wrong_table_is_an_error(arguments: dict[str, object], text: str) -> None:
@@ -110,6 +112,41 @@ def test_each_feature_of_a_table_has_an_output() -> None:
     assert [cost.dim_sum.tolist() for cost in costs] == [[64, 0], [3 * 64, 0]]
     assert costs[1].buffer_bytes[0] - costs[0].buffer_bytes[0] == 2 * 65536 * 64 * 4
     assert costs[1].cost_ms > costs[0].cost_ms
+
+
+def test_what_is_not_pooled_has_an_output_of_each_lookup() -> None:
+    tables = [ns.Table(1000, 64, 6.0, pooling=pooling) for pooling in ("sum", "mean", "none")]
+    assert [table.pooling for table in tables] == ["sum", "mean", "none"]
+    weighted = ns.Table(1000, 64, 6.0, weighted=True)
+    assert (weighted.pooling, weighted.weighted, tables[0].weighted) == ("sum", True, False)
+    costs = []
+    for table in [*tables, weighted]:
+        task = ns.Task([table], devices=2, memory_bytes=16 * GIB, batch_size=65536)
+        costs.append(ns.simulate(task, ns.plan_from_slices(task, [(0, 0, 0, 64)])))
+    sums, means, sequences, by_weights = costs
+    assert [int(cost.dim_sum[0]) for cost in costs] == [64, 64, 6 * 64, 64]
+    assert sequences.buffer_bytes[0] - sums.buffer_bytes[0] == 5 * 65536 * 64 * 4
+    assert by_weights.buffer_bytes[0] - sums.buffer_bytes[0] == 6 * 65536 * 4
+    assert sums.cost_ms < means.cost_ms < sequences.cost_ms
+    assert sums.cost_ms < by_weights.cost_ms and sums.ids_ms[0] < by_weights.ids_ms[0]
+
+
+def test_deduplicated_ids_count() -> None:
+    once = ns.ExchangeTypes(deduplicate_ids=True)
+    assert once.deduplicate_ids and once != ns.ExchangeTypes()
+    assert repr(once) == "ExchangeTypes(deduplicate_ids)"
+    for pooling, cheaper in (("none", True), ("sum", False)):
+        tables = [ns.Table(1_000_000, 64, 100.0, name=str(i), pooling=pooling) for i in range(8)]
+        usual, deduplicated = (ns.Task(tables, 8, 40 * GIB, batch_size=4096, exchange=e) for e in (None, once))
+        plan = ns.plan(usual).plan
+        assert plan is not None
+        costs = [ns.simulate(task, plan) for task in (usual, deduplicated)]
+        assert (costs[1].cost_ms < 0.9 * costs[0].cost_ms) == cheaper
+        assert ("makes no difference" in (costs[1].warning or "")) == (not cheaper)
+        planned = ns.plan(deduplicated).cost
+        assert planned is not None and planned.cost_ms <= costs[1].cost_ms
+        priced = [ns.analytic_cost(task, plan).cost_ms for task in (usual, deduplicated)]
+        assert (priced[1] < 0.9 * priced[0]) == cheaper
 
 
 def test_replicas_may_gather_touched_rows() -> None:

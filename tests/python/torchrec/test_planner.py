@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 from planner_cases import GIB, MIXED, SHARDERS, bags, pieces_of, planner, topology
-from torchrec import EmbeddingBagCollection, EmbeddingBagConfig, EmbeddingCollection, EmbeddingConfig
+from torchrec import EmbeddingBagCollection, EmbeddingBagConfig
 from torchrec.distributed.embeddingbag import EmbeddingBagCollectionSharder
 from torchrec.distributed.fbgemm_qcomm_codec import CommType, QCommsConfig, get_qcomm_codecs_registry
 from torchrec.distributed.fp_embeddingbag import FeatureProcessedEmbeddingBagCollectionSharder
@@ -184,16 +184,8 @@ def test_states_that_fill_memory_decide_what_goes_where() -> None:
         assert used <= 0.9e9
 
 
-def test_unpooled_and_constrained_tables_are_left_to_torchrec(caplog: pytest.LogCaptureFixture) -> None:
-    model = torch.nn.ModuleDict(
-        {
-            "pooled": bags(MIXED),
-            "unpooled": EmbeddingCollection(
-                tables=[EmbeddingConfig(name="word", num_embeddings=5000, embedding_dim=32, feature_names=["w"])],
-                device=torch.device("meta"),
-            ),
-        }
-    )
+def test_constrained_tables_are_left_to_torchrec(caplog: pytest.LogCaptureFixture) -> None:
+    model = torch.nn.ModuleDict({"pooled": bags(MIXED)})
     constraints = {
         "b": ParameterConstraints(sharding_types=["row_wise"]),
         "c": ParameterConstraints(compute_kernels=["fused_uvm_caching"]),
@@ -204,16 +196,15 @@ def test_unpooled_and_constrained_tables_are_left_to_torchrec(caplog: pytest.Log
         plan = used.plan(model, SHARDERS)
     warnings = "\n".join(record.getMessage() for record in caplog.records if record.name.startswith("neuroshard"))
     for name, reason in [
-        ("unpooled.word", "not pooled"),
         ("pooled.c", "fused_uvm_caching"),
         ("pooled.d", "data_parallel"),
     ]:
         assert f"{name} to TorchRec's planner" in warnings and reason in warnings
     assert "pooled.a" not in warnings and "pooled.b" not in warnings
     of = {name: sharding.sharding_type for module in plan.plan.values() for name, sharding in module.items()}  # type: ignore[attr-defined]
-    assert of["b"] == "row_wise" and of["d"] == "data_parallel" and set(of) == {*MIXED, "word"}
+    assert of["b"] == "row_wise" and of["d"] == "data_parallel" and set(of) == set(MIXED)
     assert plan.plan["pooled"]["c"].compute_kernel == "fused_uvm_caching"  # type: ignore[index]
-    assert len(used.get_selected_options()) == 6
+    assert len(used.get_selected_options()) == 5
     # Cost models know three of them, and perhaps what the copies of "d" cost.
     copies = {"a": 1, "b": 1, "d": 4 if neuroshard.Weights.builtin().prices_replicas else 0, "e": 1}
     assert used.cost is not None

@@ -29,9 +29,9 @@ auto fields_of(S& s) {
 template <IsA<Table> S>
 auto fields_of(S& s) {
   auto& [name, rows, dim, pooling_factor, access_histogram, memory, rules, row_shares,
-         replica_gradients, features] = s;
+         replica_gradients, features, pooling, weighted, once_in_samples] = s;
   return std::tie(name, rows, dim, pooling_factor, access_histogram, memory, rules, row_shares,
-                  replica_gradients, features);
+                  replica_gradients, features, pooling, weighted, once_in_samples);
 }
 
 template <IsA<ReservedMemory> S>
@@ -54,8 +54,8 @@ auto fields_of(S& s) {
 
 template <IsA<ExchangeTypes> S>
 auto fields_of(S& s) {
-  auto& [forward, backward, ids, forward_share, backward_share] = s;
-  return std::tie(forward, backward, ids, forward_share, backward_share);
+  auto& [forward, backward, ids, forward_share, backward_share, deduplicate_ids] = s;
+  return std::tie(forward, backward, ids, forward_share, backward_share, deduplicate_ids);
 }
 
 template <IsA<Overlap> S>

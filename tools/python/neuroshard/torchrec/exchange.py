@@ -23,34 +23,56 @@ WIRE_TYPES: Mapping[torch.dtype, str] = {
     torch.uint8: "fp8",
 }
 
+# By whether a module pools.
+CODECS: Mapping[bool, CommOp] = {
+    True: CommOp.POOLED_EMBEDDINGS_ALL_TO_ALL,
+    False: CommOp.SEQUENCE_EMBEDDINGS_ALL_TO_ALL,
+}
+
 # Modules that differ in types count as the first of them.
 WIDEST_FIRST = ("fp32", "fp16", "bf16", "fp8")
 
 
 def exchange_of(tables: Sequence[ModelTable], sharders: Sequence[ModuleSharder[nn.Module]]) -> ExchangeTypes:
-    """The types of the all-to-alls of pooled tables. Row blocks, whose sums TorchRec sends by another codec, count alike.
+    """How the all-to-alls send values. Row blocks, whose sums TorchRec sends by another codec, count alike.
 
-    A plan knows one exchange: if modules differ, it is the widest types, and a warning says so.
+    A plan knows one exchange: if modules differ, it is the widest types, without deduplicated ids, and a warning says so.
     """
     by_name = {sharder_name(sharder.module_type): sharder for sharder in sharders}
-    modules = {sharder_name(type(table.options[0].module[1])) for table in tables if table.options[0].is_pooled}
-    types = {name: codec_types(by_name[name]) for name in sorted(modules & set(by_name))}
+    pooled = {sharder_name(type(table.options[0].module[1])): table.is_pooled() for table in tables}
+    modules = sorted(pooled.keys() & by_name.keys())
+    types = {name: codec_types(by_name[name], CODECS[pooled[name]]) for name in modules}
     if not types:
         return ExchangeTypes()
     forward, backward = (min(of_modules, key=WIDEST_FIRST.index) for of_modules in zip(*types.values()))
-    exchange = ExchangeTypes(forward=forward, backward=backward)
+    deduplicating = {name: deduplicates(by_name[name]) for name in modules if not pooled[name]}
+    exchange = ExchangeTypes(
+        forward=forward,
+        backward=backward,
+        deduplicate_ids=bool(deduplicating) and all(deduplicating.values()),
+    )
     if len(set(types.values())) > 1:
         logger.warning(
             "neuroshard predicts costs of all modules as those of %s, the widest types on the wire: sharders send %s",
             exchange,
             ", ".join(f"{name} {forward} and {backward}" for name, (forward, backward) in types.items()),
         )
+    if len(set(deduplicating.values())) > 1:
+        logger.warning(
+            "neuroshard predicts costs of all modules without use_index_dedup, which only the sharders of %s have",
+            ", ".join(name for name, does in deduplicating.items() if does),
+        )
     return exchange
 
 
-def codec_types(sharder: ModuleSharder[nn.Module]) -> tuple[str, str]:
+def deduplicates(sharder: ModuleSharder[nn.Module]) -> bool:
+    """Whether it asks once for each row that a rank looks up, which TorchRec does for nothing that is pooled."""
+    return bool(getattr(sharder, "_use_index_dedup", False))
+
+
+def codec_types(sharder: ModuleSharder[nn.Module], operation: CommOp) -> tuple[str, str]:
     """Of outputs and of gradients. Without a codec they are sent as operators have them: fp32."""
-    codecs = (sharder.qcomm_codecs_registry or {}).get(CommOp.POOLED_EMBEDDINGS_ALL_TO_ALL.name)
+    codecs = (sharder.qcomm_codecs_registry or {}).get(operation.name)
     if codecs is None:
         return "fp32", "fp32"
     names = []

@@ -38,6 +38,7 @@ LIBRARY_STATES: Mapping[str, tuple[int, int]] = {
     "adam": (8, 0),
 }
 BYTES_OF_ID = 8
+BYTES_OF_LOOKUP_WEIGHT = 4
 BYTES_OF_OUTPUT = 4
 
 # A row may take less than the formulas say by so much, which is what estimates are rounded by.
@@ -118,10 +119,15 @@ def sized(table: Table, row_bytes: float, buffer_bytes: float, blocks: int) -> T
         optimizer=optimizer,
         rules=table.rules,
         features=table.features,
+        pooling=table.pooling,
+        weighted=table.weighted,
     )
     # A block has a part of the lookups, and no more outputs than lookups.
-    outputs = min(blocks * table.features, table.pooling_factor)
-    of_sample = table.pooling_factor * BYTES_OF_ID + outputs * table.dim * BYTES_OF_OUTPUT
+    outputs = table.pooling_factor
+    if table.pooling != "none":
+        outputs = min(blocks * table.features, outputs)
+    of_lookup = BYTES_OF_ID + (BYTES_OF_LOOKUP_WEIGHT if table.weighted else 0)
+    of_sample = table.pooling_factor * of_lookup + outputs * table.dim * BYTES_OF_OUTPUT
     left = buffer_bytes + (row_bytes - sizes[optimizer]) * table.rows
     samples = round(left / of_sample) if of_sample > 0 else 0
     if samples < 1:

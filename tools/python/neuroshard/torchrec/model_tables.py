@@ -8,8 +8,8 @@ from typing import NamedTuple
 from torchrec.distributed.embedding_types import EmbeddingComputeKernel
 from torchrec.distributed.planner.types import ParameterConstraints, Shard, ShardingOption
 from torchrec.distributed.types import ShardingType
-from torchrec.modules.embedding_configs import DataType, EmbeddingBagConfig, PoolingType
-from torchrec.modules.embedding_modules import EmbeddingBagCollectionInterface
+from torchrec.modules.embedding_configs import BaseEmbeddingConfig, DataType, EmbeddingBagConfig, PoolingType
+from torchrec.modules.embedding_modules import EmbeddingBagCollectionInterface, EmbeddingCollectionInterface
 
 from neuroshard._core import Table, TableRules
 
@@ -69,8 +69,6 @@ class ModelTable:
         """Why plans, with `row_blocks` or without, cannot hold this table; None if they can."""
         first = self.options[0]
         constraint = constraints.get(self.name)
-        if not first.is_pooled:
-            return "it is not pooled, and cost models know pooled embeddings"
         if constraint is not None and (constraint.key_value_params is not None or constraint.use_virtual_table):
             return "it is kept in a key-value store"
         if first.dependency is not None:
@@ -85,6 +83,11 @@ class ModelTable:
     def may_be_in_columns(self) -> bool:
         """Whether it may be whole, or in slices of columns."""
         return self.option(TABLE_WISE) is not None or self.option(COLUMN_WISE) is not None
+
+    def may_be_cut_by_columns(self) -> bool:
+        """Not what is not pooled: TorchRec's runtime cuts all such tables of a module to shards of one width, and whether
+        it does is not for one table to say."""
+        return self.is_pooled() and self.option(COLUMN_WISE) is not None
 
     def rules(
         self,
@@ -103,7 +106,7 @@ class ModelTable:
         `whole_columns`: columns of this table are not cut.
         """
         kinds = ["table"] if self.may_be_in_columns() else []
-        if self.option(COLUMN_WISE) is not None and not whole_columns:
+        if self.may_be_cut_by_columns() and not whole_columns:
             kinds.append("column")
         if replicas and self.may_be_replicated(constraints):
             kinds.append("replicate")
@@ -155,8 +158,9 @@ class ModelTable:
             if not self.has_row_blocks(pieces):
                 return "its sharder and constraints let its rows be cut only, and the plan does not cut them"
             return self._refusal_of_rows(pieces)
-        if self.option(COLUMN_WISE) is None:
-            return "its sharder and constraints forbid column-wise sharding, and the plan splits it"
+        if not self.may_be_cut_by_columns():
+            why = "its sharder and constraints forbid column-wise sharding" if self.is_pooled() else "it is not pooled"
+            return f"{why}, and the plan splits it"
         constraint = constraints.get(self.name)
         least = constraint.min_partition if constraint is not None else None
         narrowest = min(piece.columns for piece in pieces)
@@ -262,7 +266,7 @@ class ModelTable:
         # One figure for several features is that of each.
         return float(lookups * (self.features() if len(lengths) == 1 else 1))
 
-    def pooled_outputs(self, constraints: Constraints) -> float:
+    def bags(self, constraints: Constraints) -> float:
         """Per sample: one for each pooling of each feature."""
         poolings = self._poolings(constraints)
         features = max(self.features(), len(self.options[0].input_lengths))
@@ -275,23 +279,38 @@ class ModelTable:
         constraint = constraints.get(self.name)
         return constraint.num_poolings if constraint is not None else None
 
-    def config(self) -> EmbeddingBagConfig | None:
+    def config(self) -> BaseEmbeddingConfig | None:
         """As its module has it, if that says."""
         module = self.options[0].module[1]
+        configs: Sequence[BaseEmbeddingConfig] = ()
         if isinstance(module, EmbeddingBagCollectionInterface):
-            for config in module.embedding_bag_configs():
-                if config.name == self.name:
-                    return config
-        return None
+            configs = module.embedding_bag_configs()
+        elif isinstance(module, EmbeddingCollectionInterface):
+            configs = module.embedding_configs()
+        return next((config for config in configs if config.name == self.name), None)
 
     def features(self) -> int:
         """How many features are looked up in the table, as its module says; 1 if it does not."""
         config = self.config()
         return 1 if config is None else max(1, len(config.feature_names))
 
+    def is_pooled(self) -> bool:
+        return bool(self.options[0].is_pooled)
+
     def pools_by_mean(self) -> bool:
         config = self.config()
-        return config is not None and config.pooling == PoolingType.MEAN
+        return isinstance(config, EmbeddingBagConfig) and config.pooling == PoolingType.MEAN
+
+    def is_weighted(self, constraints: Constraints) -> bool:
+        """Whether numbers come with its ids by which rows are multiplied, as TorchRec's estimates decide it."""
+        if not self.is_pooled():
+            return False
+        first = self.options[0]
+        constraint = constraints.get(self.name)
+        of_module = first.is_weighted
+        if of_module is None:
+            of_module = constraint is not None and constraint.is_weighted
+        return bool(of_module or first.has_feature_processor)
 
     def table(
         self, constraints: Constraints, access_histograms: AccessHistograms, rules: TableRules | None = None
@@ -301,7 +320,9 @@ class ModelTable:
             rows=self.rows,
             dim=self.columns,
             pooling_factor=self.lookups_per_sample(constraints),
-            features=self.pooled_outputs(constraints),
+            features=self.bags(constraints),
+            pooling="mean" if self.pools_by_mean() else "sum" if self.is_pooled() else "none",
+            weighted=self.is_weighted(constraints),
             access_histogram=access_histograms.get(self.full_name, access_histograms.get(self.name)),
             name=self.full_name,
             weight_type=self._weight_type(),

@@ -52,9 +52,9 @@ CANDIDATES_OF_ESTIMATES = 32
 class NeuroShardPlanner(EmbeddingPlannerBase):
     """To use in the place of EmbeddingShardingPlanner.
 
-    Plans pooled tables in device memory, table-wise and column-wise, data-parallel and row-wise where constraints name
-    these kinds and the weights price them, and by rows where columns alone find no room or constraints leave nothing
-    else. Tables that it cannot hold (unpooled ones; those whose constraints leave only data-parallel or cached kinds;
+    Plans tables in device memory, table-wise and, if they are pooled, column-wise, data-parallel and row-wise where
+    constraints name these kinds and the weights price them, and by rows where columns alone find no room or constraints
+    leave nothing else. Tables that it cannot hold (those whose constraints leave only data-parallel or cached kinds;
     ...) are planned by EmbeddingShardingPlanner, and a warning names them.
 
     Arguments up to `timeout_seconds` are those of EmbeddingShardingPlanner. Ours:
@@ -71,7 +71,7 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
       plan_store: where plans are looked for before they are sought, and kept.
       candidates: how many of the plans of lowest predicted cost are estimated by TorchRec, 1 to 1,001: the one is
         taken that costs least by its estimates. None: 32 if the weights are trained on these, else 1.
-      exchange: how values and ids are sent. None: as the sharders' codecs say (QCommsConfig).
+      exchange: how values and ids are sent. None: as the sharders' codecs (QCommsConfig) and use_index_dedup say.
       overlap: what runs beside what. None: nothing, all is added up. TrainPipelineSparseDist hides ids:
         Overlap(ids=True).
     """
@@ -155,7 +155,7 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
 
     @property
     def cost(self) -> PlanCost | None:
-        """Predicted cost of the last plan, of the tables that cost models know: pooled, in device memory; of replicas if
+        """Predicted cost of the last plan, of the tables that cost models know: in device memory; of replicas if
         the weights price them."""
         return self._cost
 
@@ -416,10 +416,10 @@ class AlreadyReserved(StorageReservation):
 
 
 def may_be_priced(option: ShardingOption, replicas: bool) -> bool:
-    """Whether cost models know such tables: pooled ones, in shards that their ranks compute and update; or in copies
-    if they know `replicas`."""
+    """Whether cost models know such shards: ranks compute and update them, or have copies and the models know
+    `replicas`."""
     known = replicas if option.sharding_type == DATA_PARALLEL else option.compute_kernel == FUSED
-    return option.is_pooled and known and all(shard.size[1] % 4 == 0 for shard in option.shards)
+    return known and all(shard.size[1] % 4 == 0 for shard in option.shards)
 
 
 def has_unequal_widths(option: ShardingOption) -> bool:
