@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstddef>
 #include <optional>
 #include <utility>
@@ -153,7 +154,7 @@ void Chain::cut_otherwise(Built& built, std::size_t builds, const StopCondition&
         if (builds-- == 0 || stop.reached()) return;
         cut = other;
         const std::optional<double> cost_ms = built_ms(built.cuts, built.columns_share);
-        if (cost_ms && *cost_ms < (1.0 - kLeastGain) * built.cost_ms) {
+        if (cost_ms && *cost_ms < built.cost_ms - kLeastGain * std::abs(built.cost_ms)) {
           built.cost_ms = *cost_ms;
           gains = true;
           break;
