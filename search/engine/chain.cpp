@@ -18,7 +18,7 @@ constexpr std::uint64_t kSettleOfDevice = 60;  // so many for each device,
 constexpr std::uint64_t kMostDevices = 64;     // up to so many;
 constexpr std::uint64_t kLeastSettle = 40;     // and no more than these,
 constexpr std::uint64_t kSettleOfSlice = 200;  // and these for each slice that can be moved.
-constexpr double kHottest = 0.0015;            // First temperature, a share of the cost.
+constexpr double kHottest = 0.003;             // First temperature, a share of the cost.
 constexpr double kSpread = 3.0;                // Lengths and temperatures differ by so much.
 constexpr double kGiveUp = 1.05;               // A third of it done, and dearer by so much.
 // By how much a rebuild may be dearer and still be kept, at first; half of it after so many edits.
@@ -204,18 +204,26 @@ void Chain::settle_to_fit(std::uint64_t part, const StopCondition& stop) {
   }
 }
 
-void Chain::keep_or_undo(bool was_whole) {
+void Chain::keep_settled(std::size_t rung) {
+  if (order_.rungs == 0 || state_.sums.missing_bytes > 0) return;
+  settled_rungs_.push_back({state_.sums.cost_ms, rung, state_.plan()});
+}
+
+bool Chain::keep_or_undo(bool was_whole) {
   if (state_.sums.missing_bytes > 0 || state_.sums.cost_ms >= current_ms_) {
     if (was_whole) prices_.undo(before_);
-    return;
+    return false;
   }
   current_ms_ = state_.sums.cost_ms;
   keep_if_best();
+  return true;
 }
 
 void Chain::settle_whole(const StopCondition& stop) {
   begin_edits();
-  settle_and_keep(1, stop);
+  settle_to_fit(1, stop);
+  keep_settled(best_rung_);
+  keep_or_undo(true);
 }
 
 }  // namespace neuroshard

@@ -53,6 +53,7 @@ class Chain {
   [[nodiscard]] double best_ms() const { return best_ms_; }
   struct Settled {
     double cost_ms;
+    std::size_t rung;  ///< It comes from.
     Plan plan;
   };
   /// What the rungs have settled to, as far as it fits.
@@ -91,9 +92,11 @@ class Chain {
   void try_ways(const StopCondition& stop);
   /// Settles the plan by one `part`th of the usual edits, by more if it lacks room.
   void settle_to_fit(std::uint64_t part, const StopCondition& stop);
+  /// For settled_rungs().
+  void keep_settled(std::size_t rung);
   /// Takes back all edits since begin_edits(), if the plan was whole then, unless it is cheaper
-  /// now.
-  void keep_or_undo(bool was_whole);
+  /// now. Returns whether it is.
+  bool keep_or_undo(bool was_whole);
   void settle_and_keep(std::uint64_t part, const StopCondition& stop) {
     settle_to_fit(part, stop);
     keep_or_undo(true);
@@ -138,6 +141,7 @@ class Chain {
   std::vector<double> limits_ms_;
   std::optional<Plan> best_;
   std::vector<Settled> settled_rungs_;
+  std::size_t best_rung_ = 0;
   double best_ms_ = kNone;
   double current_ms_ = kNone;
   std::uint64_t done_ = 0;

@@ -178,20 +178,18 @@ void Chain::try_ladder(const StopCondition& stop) {
   if (built.size() > order_.rungs + order_.more_rungs) {
     built.resize(order_.rungs + order_.more_rungs);
   }
-  std::size_t tried = 0;
-  for (const Built& one : built) {
+  for (std::size_t rung = 0; rung < built.size(); ++rung) {
+    const Built& one = built[rung];
     // More rungs come after all that fewer do.
-    if (tried++ == order_.rungs && state_.is_whole()) settle_whole(stop);
+    if (rung == order_.rungs && state_.is_whole()) settle_whole(stop);
     if (one.cost_ms > kWorstRung * current_ms_ || stop.reached()) return;
     const bool was_whole = state_.is_whole();
     begin_edits();
     if (!build(one.cuts, one.columns_share, true) || !apply_rebuilt()) continue;
     if (!state_.is_whole()) return;  // Rules leave some table no way.
     settle_to_fit(4, stop);
-    if (state_.sums.missing_bytes == 0) {
-      settled_rungs_.push_back({state_.sums.cost_ms, state_.plan()});
-    }
-    keep_or_undo(was_whole);
+    keep_settled(rung);
+    if (keep_or_undo(was_whole)) best_rung_ = rung;
   }
 }
 

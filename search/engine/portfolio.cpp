@@ -115,8 +115,10 @@ std::optional<Plan> Portfolio::start(const Consider& consider, SearchStats& stat
     consider(in_normal_form(task, canonical.plan_of_listed(*chain.best())));
   }
   add_work_of(chain, stats);
-  if (rungs.size() < 2) return std::nullopt;
-  return std::move(rungs[1].plan);
+  for (Chain::Settled& rung : rungs) {
+    if (rung.rung != rungs.front().rung) return std::move(rung.plan);
+  }
+  return std::nullopt;
 }
 
 void Portfolio::improve(std::span<const Plan> plans, const Consider& consider,

@@ -34,8 +34,8 @@ struct Portfolio {
 
   using Consider = std::function<void(Plan)>;
   /// Cuts and places everything anew, as a WayLadder says: what Effort::kFast does. Gives plans to
-  /// `consider`, as improve() does. Returns the second cheapest that settled, of other ways, if
-  /// any.
+  /// `consider`, as improve() does. Returns the cheapest that settled from
+  /// another rung than the cheapest of all did, if any.
   std::optional<Plan> start(const Consider& consider, SearchStats& stats) const;
   /// From some plans, the first ones for the first chains. Gives each plan that seems to be the
   /// cheapest so far to `consider`. The work goes to `stats`.
