@@ -235,7 +235,7 @@ TEST(ReplannedWays, OtherNumbersOfReplicasAreTried) {
   const Plan& plan = replanned.result.plan.value();
   EXPECT_TRUE(check_plan(plan, task).empty());
   EXPECT_LE(5 * replanned.moved_bytes, 6 * replanned.must_move_bytes);
-  EXPECT_LE(replanned.result.cost.cost_ms, 1.1 * planner.plan(task).cost.cost_ms);
+  EXPECT_LE(replanned.result.cost.cost_ms, 1.12 * planner.plan(task).cost.cost_ms);
 }
 
 /// Replicas that run and are in `plan` no longer, but for the smallest ones for which the budget of
