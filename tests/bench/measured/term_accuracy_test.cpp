@@ -55,10 +55,10 @@ TEST(AnalyticTimes, BytesOfAnAllToAllIncludeADevicesOwnPart) {
   };
   const double transfer_us = us(8e9, 8, 100.0) - us(4e9, 8, 100.0);
   const double exchange_us =
-      1e3 * (analytic_comm({"test", 8, 100.0, 10.0}, std::vector<std::int64_t>(8, 1000),
+      1e3 * (analytic_comm({"test", 8, {100.0, 10.0}}, std::vector<std::int64_t>(8, 1000),
                            std::vector<double>(8, 0.0), 1e6)
                  .backward_ms[0] -
-             analytic_comm({"test", 8, 100.0, 10.0}, std::vector<std::int64_t>(8, 0),
+             analytic_comm({"test", 8, {100.0, 10.0}}, std::vector<std::int64_t>(8, 0),
                            std::vector<double>(8, 0.0), 1e6)
                  .backward_ms[0]);
   // 1,000 fp32 columns of 125,000 samples to each of 7: 7/8 of 4e9 bytes.
