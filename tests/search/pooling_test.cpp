@@ -221,15 +221,14 @@ TEST(PoolingOfTables, PredictedCostsMeetAnalyticOnes) {
     Task task = sequence_task(8);
     // Launches that are more are part of no feature: operators are long.
     if (pooling != Pooling::kNone) task.batch_size = kDefaultBatchSize;
-    task.tables.resize(1, Table{});
-    Table& table = task.tables.front();
+    Table table = task.tables.front();
     table.rows = 2'000'000;
     table.dim = dim;
     table.pooling_factor = pooling_factor;
     table.access_histogram = zipf_histogram(table.rows, pooling_factor);
     table.pooling = pooling;
     table.weighted = weighted;
-    task.tables.resize(24, table);
+    task.tables.assign(24, table);
     std::vector<std::vector<TableSlice>> shards(8);
     for (int t = 0; t < 24; ++t) {
       shards[static_cast<std::size_t>(t % 8)].push_back({t, 0, dim, 0, table.rows});
