@@ -260,7 +260,7 @@ std::optional<std::string> problem_of(const Table& table) {
   if (!(table.features > 0.0 && table.features <= kMostFeatures)) {
     return "features is " + shortest_text(table.features) + "; give a number above 0, at most 4096";
   }
-  if (const std::optional<std::string> problem = pooling_problem_of(table)) return problem;
+  if (std::optional<std::string> problem = pooling_problem_of(table)) return problem;
   if (!is_share(table.once_in_samples)) return no_share(table.once_in_samples, "once_in_samples");
   for (int bin = 0; bin < kHistogramBins; ++bin) {
     const double share = table.access_histogram[bin];
