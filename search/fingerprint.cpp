@@ -231,10 +231,10 @@ void add_models(Items& items, const CostModels& models, int devices) {
 }
 
 /// Which links of a task are seen beside.
-void add_network(Items& items, const std::optional<KnownNetwork>& network) {
+void add_network(Items& items, const std::optional<NodeNetwork>& network) {
   if (!network) return;
-  items.add("network", network->devices_per_node, network->in_node_gb_s,
-            network->between_nodes_gb_s);
+  items.add("network", network->devices_per_node, network->links.in_node_gb_s,
+            network->links.between_nodes_gb_s);
 }
 
 }  // namespace

@@ -16,14 +16,14 @@ double own_time(double devices, double in_node, const NodeLinks& links) {
                   (devices - in_node) / (links.between_nodes_gb_s * kBetweenNodesRate));
 }
 
-double known_own_time(double devices, const KnownNetwork& known) {
-  return own_time(devices, FilledNodes(devices, known.devices_per_node).devices,
-                  {known.in_node_gb_s, known.between_nodes_gb_s});
+/// In nodes as full as each other.
+double own_time(double devices, const NodeNetwork& network) {
+  return own_time(devices, FilledNodes(devices, network.devices_per_node).devices, network.links);
 }
 
 }  // namespace
 
-NodeColumns::NodeColumns(const KnownNetwork& known, const NodeLinks& links, int devices,
+NodeColumns::NodeColumns(const NodeNetwork& known, const NodeLinks& links, int devices,
                          int devices_per_node)
     : devices_(devices),
       per_node_(static_cast<std::size_t>(std::min(devices_per_node, devices))),
@@ -31,7 +31,7 @@ NodeColumns::NodeColumns(const KnownNetwork& known, const NodeLinks& links, int 
       node_share_(own_share_.size(), 0.0),
       receive_share_(own_share_.size(), 0.0) {
   const double count = devices;
-  const double known_time = known_own_time(count, known);
+  const double known_time = own_time(count, known);
   if (known_time == 0.0) return;  // One device.
   factor_ = 0.0;
   for (std::size_t node = 0; node < nodes(); ++node) {
@@ -57,11 +57,9 @@ NodeColumns::NodeColumns(const KnownNetwork& known, const NodeLinks& links, int 
           std::ranges::all_of(node_share_, [](double share) { return share == 0.0; });
 }
 
-double NodeColumns::factor_anywhere(const KnownNetwork& known, const NodeNetwork& network,
+double NodeColumns::factor_anywhere(const NodeNetwork& known, const NodeNetwork& network,
                                     int devices) {
-  if (devices == 1) return 1.0;
-  const FilledNodes nodes(devices, network.devices_per_node);
-  return own_time(devices, nodes.devices, network.links) / known_own_time(devices, known);
+  return devices == 1 ? 1.0 : own_time(devices, network) / own_time(devices, known);
 }
 
 void NodeColumns::see(std::span<const float> dim_sums, std::span<float> seen_columns) const {

@@ -54,17 +54,16 @@ std::optional<int> metadata_devices(const CostModels& models, const std::string&
 
 /// The line for one device is what devices do by themselves; what lines have beyond it is
 /// communication.
-void put_on_nodes(AllReduceModel& model, const KnownNetwork& known, const NodeLinks& links,
+void put_on_nodes(AllReduceModel& model, const NodeNetwork& known, const NodeLinks& links,
                   int devices_per_node) {
   const auto alone = model.lines.find(1);
   const double alone_rate = alone == model.lines.end() ? 0.0 : alone->second.ms_per_gib;
-  const NodeLinks known_links{known.in_node_gb_s, known.between_nodes_gb_s, 0.0};
   for (auto& [devices, line] : model.lines) {
     if (devices == 1) continue;
     const FilledNodes nodes(devices, devices_per_node);
     const FilledNodes known_nodes(devices, known.devices_per_node);
     const double factor =
-        all_reduce_ms_per_mb(nodes, links) / all_reduce_ms_per_mb(known_nodes, known_links);
+        all_reduce_ms_per_mb(nodes, links) / all_reduce_ms_per_mb(known_nodes, known.links);
     line.ms_per_gib = alone_rate + factor * std::max(0.0, line.ms_per_gib - alone_rate);
     const double longer_ms = all_reduce_base_ms(nodes) - all_reduce_base_ms(known_nodes);
     line.latency_ms = std::max(0.0, line.latency_ms + longer_ms);
@@ -99,7 +98,7 @@ void require_batch(const CostModels& models, std::int64_t batch) {
   }
 }
 
-std::optional<KnownNetwork> known_network(const CostModels& models) {
+std::optional<NodeNetwork> known_network(const CostModels& models) {
   const auto number = [&](const char* key, double low, double high) {
     return metadata_number(models, key, low, high);
   };
@@ -107,7 +106,7 @@ std::optional<KnownNetwork> known_network(const CostModels& models) {
   const auto in_node = number(kInNodeKey, kLeastGbPerSecond, kMostGbPerSecond);
   const auto between = number(kBetweenNodesKey, kLeastGbPerSecond, kMostGbPerSecond);
   if (!devices || !in_node || !between) return std::nullopt;
-  return KnownNetwork{*devices, *in_node, *between};
+  return NodeNetwork{*devices, {*in_node, *between}};
 }
 
 std::optional<NodeNetwork> hardware_network(const CostModels& models) {
@@ -141,14 +140,14 @@ NodeLinks NodeNetwork::links_with(NodeLinks stated) const {
   return stated;
 }
 
-void set_known_network(CostModels& models, const std::optional<KnownNetwork>& network) {
+void set_known_network(CostModels& models, const std::optional<NodeNetwork>& network) {
   for (const char* key : {kDevicesPerNodeKey, kInNodeKey, kBetweenNodesKey}) {
     models.metadata.erase(key);
   }
   if (!network) return;
   models.metadata[kDevicesPerNodeKey] = std::to_string(network->devices_per_node);
-  models.metadata[kInNodeKey] = shortest_text(network->in_node_gb_s);
-  models.metadata[kBetweenNodesKey] = shortest_text(network->between_nodes_gb_s);
+  models.metadata[kInNodeKey] = shortest_text(network->links.in_node_gb_s);
+  models.metadata[kBetweenNodesKey] = shortest_text(network->links.between_nodes_gb_s);
 }
 
 CostModels models_for(CostModels models, const CommSetting& setting) {
@@ -173,16 +172,14 @@ CostModels models_for(CostModels models, const CommSetting& setting) {
           "the task states links, but the cost models' prices of row blocks or replicas are those "
           "of one network; leave the links out, or take other weights");
     }
-    const std::optional<KnownNetwork> known = known_network(models);
+    const std::optional<NodeNetwork> known = known_network(models);
     if (!known) {
       throw Error(
           "the task states links, but the cost models do not say which network they know; train "
           "them with --devices-per-node, --in-node-gb-s and --between-nodes-gb-s, or leave the "
           "links out");
     }
-    const NodeNetwork in_known{known->devices_per_node,
-                               {known->in_node_gb_s, known->between_nodes_gb_s}};
-    const NodeLinks links = in_known.links_with(setting.links);
+    const NodeLinks links = known->links_with(setting.links);
     if (setting.nodes_anywhere) {
       factor *=
           NodeColumns::factor_anywhere(*known, {setting.devices_per_node, links}, setting.devices);

@@ -145,7 +145,7 @@ struct Round {
         break;
       case 1:
         models = random_models(number, {.any_batch = true});
-        set_known_network(models, KnownNetwork{8, 300.0, 25.0});
+        set_known_network(models, NodeNetwork{8, {300.0, 25.0}});
         break;
       default:
         for (int devices = 1; devices <= 16; ++devices) dense.devices.push_back(devices);

@@ -139,7 +139,7 @@ TEST(PlanFingerprint, HeedsEverythingElse) {
   EXPECT_TRUE(is_new([](T&, O&, M& m) { set_hardware_network(m, {72, {300.0, 25.0}}); }));
   EXPECT_TRUE(is_new([](T& t, O&, M& m) {
     t.links = NodeLinks{.node_gb_s = 25.0};
-    set_known_network(m, KnownNetwork{8, 300.0, 25.0});
+    set_known_network(m, NodeNetwork{8, {300.0, 25.0}});
   }));
   EXPECT_TRUE(is_new([](T& t, O&, M&) { t.tables[0].rules.not_devices = {0, 1}; }));
   EXPECT_FALSE(is_new([](T& t, O&, M&) { t.tables[0].rules.not_devices = {1, 0, 1}; }));

@@ -199,7 +199,7 @@ TEST(NodeLinks, ReplanningAndWhatIfsKnowThem) {
 // Columns are so dear without the links that models have no costs for them.
 TEST(NodeLinks, AnErrorOfThePlanWithoutThemIsSaid) {
   CostModels models = testing::random_models(5, {.comm = {}, .devices = {}});
-  set_known_network(models, KnownNetwork{8, 300.0, 25.0});
+  set_known_network(models, NodeNetwork{8, {300.0, 25.0}});
   auto& forward = std::get<SymmetricCommNetwork>(models.symmetric_comm->forward);
   std::ranges::fill(forward.features.mean, 0.0F);
   std::ranges::fill(forward.features.std, 1.0F);

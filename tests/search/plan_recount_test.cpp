@@ -149,7 +149,7 @@ Seen seen_in_plans_of_random_tasks(Task (*task_of)(std::uint64_t)) {
   const Planner longer = planner_of(builtin_weights(), Effort::kDefault);
   // Models that know nothing of what is plausible, negative costs among what they predict.
   CostModels strange_models = testing::random_models(5, {.any_batch = true});
-  set_known_network(strange_models, KnownNetwork{8, 300.0, 25.0});
+  set_known_network(strange_models, NodeNetwork{8, {300.0, 25.0}});
   const Planner strange = planner_of(std::move(strange_models), Effort::kFast);
   Seen seen;
   const auto [first, end] = testing::random_task_seeds(testing::repetitions(300));

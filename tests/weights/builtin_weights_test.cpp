@@ -47,7 +47,7 @@ TEST_P(BuiltinHardware, SaysWhatItWasTrainedOn) {
     EXPECT_FALSE(metadata.at(key).empty()) << key;
   }
   EXPECT_EQ(metadata.at("hardware"), machine().network.name + ", " + machine().gpu.name);
-  const std::optional<KnownNetwork> network = known_network(models());
+  const std::optional<NodeNetwork> network = known_network(models());
   const NetworkSpec& spec = machine().network;
   // The hardware's name is one of its GPU and of its network.
   EXPECT_EQ(gpu_named(GetParam()), machine().gpu);
@@ -55,8 +55,8 @@ TEST_P(BuiltinHardware, SaysWhatItWasTrainedOn) {
   EXPECT_FALSE(hardware_network(models()));
   ASSERT_TRUE(network);
   EXPECT_EQ(network->devices_per_node, spec.gpus_per_node);
-  EXPECT_EQ(network->in_node_gb_s, spec.links.in_node_gb_s);
-  EXPECT_EQ(network->between_nodes_gb_s, spec.links.between_nodes_gb_s);
+  EXPECT_EQ(network->links.in_node_gb_s, spec.links.in_node_gb_s);
+  EXPECT_EQ(network->links.between_nodes_gb_s, spec.links.between_nodes_gb_s);
 }
 
 TEST_P(BuiltinHardware, SurvivesAFile) {

@@ -54,7 +54,7 @@ struct TrainComm {
   TrainOptions common;
   std::string architecture = "symmetric";
   std::vector<int> hidden;
-  KnownNetwork network;
+  NodeNetwork network;
 };
 
 void add_file_options(CLI::App& command, TrainOptions& options) {
@@ -195,14 +195,13 @@ int run(const TrainCompute& command, Console& console) {
 }
 
 /// Of the samples: what the options say, or the datasheet of the network if it is a known one.
-std::optional<KnownNetwork> network_of(const TrainComm& command, const std::string& hardware) {
-  const KnownNetwork& stated = command.network;
+std::optional<NodeNetwork> network_of(const TrainComm& command, const std::string& hardware) {
+  const NodeNetwork& stated = command.network;
   if (stated.devices_per_node > 0) return stated;
   for (const NetworkSpec& known : known_networks()) {
     const bool is_switched = !known.nodes().shares_links() && known.links.peer_gb_s == 0.0;
     if (known.name != hardware || !is_switched) continue;
-    return KnownNetwork{known.gpus_per_node, known.links.in_node_gb_s,
-                        known.links.between_nodes_gb_s};
+    return known.nodes();
   }
   return std::nullopt;
 }
@@ -322,9 +321,9 @@ void add_train_comm(CLI::App& train, Action& chosen) {
                                   ->group(network);
     per_node->needs(link);
   };
-  add_link("--in-node-gb-s", options->network.in_node_gb_s,
+  add_link("--in-node-gb-s", options->network.links.in_node_gb_s,
            "From a device to the others of its node");
-  add_link("--between-nodes-gb-s", options->network.between_nodes_gb_s,
+  add_link("--between-nodes-gb-s", options->network.links.between_nodes_gb_s,
            "From a device to those of other nodes");
   for (const char* of_network : {"--architecture", "--layers"}) {
     command->get_option("--from")->excludes(command->get_option(of_network));

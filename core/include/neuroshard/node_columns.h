@@ -28,11 +28,11 @@ inline constexpr double kPartsOfColumn = 16.0;
 class NodeColumns {
  public:
   /// `links`: stated in full, but for what is no limit. Both numbers of devices are at least 1.
-  NodeColumns(const KnownNetwork& known, const NodeLinks& links, int devices, int devices_per_node);
+  NodeColumns(const NodeNetwork& known, const NodeLinks& links, int devices, int devices_per_node);
 
   /// factor() where nodes share no links and are as full as each other, whichever
   /// devices are in them: then devices see their own columns.
-  [[nodiscard]] static double factor_anywhere(const KnownNetwork& known, const NodeNetwork& network,
+  [[nodiscard]] static double factor_anywhere(const NodeNetwork& known, const NodeNetwork& network,
                                               int devices);
 
   /// How many times as long as in the known network bytes take if all devices have equal columns.

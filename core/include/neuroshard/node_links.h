@@ -24,7 +24,8 @@ struct NodeLinks {
   friend bool operator==(const NodeLinks&, const NodeLinks&) = default;
 };
 
-/// Nodes and links of hardware, which tasks have that do not state their own.
+/// Nodes, as many devices in each, and what connects them: of hardware, which tasks have that do
+/// not state their own, or of the machines that communication models were trained on.
 struct NodeNetwork {
   int devices_per_node = 0;
   NodeLinks links{};
@@ -39,14 +40,6 @@ struct NodeNetwork {
 
 inline constexpr double kLeastGbPerSecond = 1e-3;
 inline constexpr double kMostGbPerSecond = 1e6;
-
-/// The network that communication models were trained on: as many devices in each node, with these
-/// links in it and between nodes.
-struct KnownNetwork {
-  int devices_per_node = 0;
-  double in_node_gb_s = 0.0;
-  double between_nodes_gb_s = 0.0;
-};
 
 }  // namespace neuroshard
 #pragma GCC visibility pop

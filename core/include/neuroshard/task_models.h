@@ -24,9 +24,9 @@ void require_batch(const CostModels& models, std::int64_t batch_size);
 /// The network that the communication models were trained on, by their metadata
 /// (docs/weights_format.md); nothing if they do not say. Throws Error if what they say is no
 /// network.
-[[nodiscard]] std::optional<KnownNetwork> known_network(const CostModels& models);
+[[nodiscard]] std::optional<NodeNetwork> known_network(const CostModels& models);
 /// Writes it down there, or that it is not known.
-void set_known_network(CostModels& models, const std::optional<KnownNetwork>& network);
+void set_known_network(CostModels& models, const std::optional<NodeNetwork>& network);
 
 /// The network of their hardware, by their metadata, if it is not the one that they were trained
 /// on: that of tasks that state no links. Throws Error likewise.

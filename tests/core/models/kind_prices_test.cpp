@@ -187,7 +187,7 @@ TEST(KindPrices, ReplicasNeedNoModelOfAnyBatch) {
 
 TEST(KindPrices, AreOfOneNetwork) {
   CostModels models = priced_models(true);
-  set_known_network(models, KnownNetwork{8, 300.0, 25.0});
+  set_known_network(models, NodeNetwork{8, {300.0, 25.0}});
   Task task = four_tables();
   task.links = NodeLinks{.in_node_gb_s = 100.0, .between_nodes_gb_s = 10.0};
   EXPECT_THAT(message_of([&] { (void)models_for(models, comm_setting(task)); }),

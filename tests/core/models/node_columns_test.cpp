@@ -10,7 +10,7 @@
 namespace neuroshard {
 namespace {
 
-constexpr KnownNetwork kKnown{8, 300.0, 25.0};
+constexpr NodeNetwork kKnown{8, {300.0, 25.0}};
 
 std::vector<float> seen(const NodeColumns& nodes, const std::vector<float>& dim_sums) {
   std::vector<float> columns(dim_sums.size());

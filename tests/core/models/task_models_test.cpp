@@ -121,19 +121,19 @@ TEST(TaskModels, ABackendServesTasksOfItsBatch) {
 
 CostModels models_of_a_network(std::uint64_t seed) {
   CostModels models = random_models(seed, {.any_batch = true});
-  set_known_network(models, KnownNetwork{8, 300.0, 25.0});
+  set_known_network(models, NodeNetwork{8, {300.0, 25.0}});
   return models;
 }
 
 TEST(TaskModels, SayWhichNetworkTheyKnow) {
   CostModels models = random_models(4);
   EXPECT_FALSE(known_network(models));
-  set_known_network(models, KnownNetwork{4, 31.5, 12.5});
-  const std::optional<KnownNetwork> network = known_network(models);
+  set_known_network(models, NodeNetwork{4, {31.5, 12.5}});
+  const std::optional<NodeNetwork> network = known_network(models);
   ASSERT_TRUE(network);
   EXPECT_EQ(network->devices_per_node, 4);
-  EXPECT_EQ(network->in_node_gb_s, 31.5);
-  EXPECT_EQ(network->between_nodes_gb_s, 12.5);
+  EXPECT_EQ(network->links.in_node_gb_s, 31.5);
+  EXPECT_EQ(network->links.between_nodes_gb_s, 12.5);
   set_known_network(models, std::nullopt);
   EXPECT_FALSE(known_network(models));
 }
@@ -236,7 +236,7 @@ TEST(TaskModels, LinksAsInTheKnownNetworkChangeNothing) {
 TEST(TaskModels, OnNodesColumnsAreSeenAndBytesTakeLonger) {
   for (const std::vector<int>& dense : {std::vector<int>{4}, std::vector<int>{}}) {
     CostModels models = random_models(6, {.devices = dense, .any_batch = true});
-    set_known_network(models, KnownNetwork{2, 300.0, 25.0});
+    set_known_network(models, NodeNetwork{2, {300.0, 25.0}});
     const CostModels on_nodes =
         models_for(models, {.devices = 4, .devices_per_node = 2, .links = {.node_gb_s = 10.0}});
     ASSERT_TRUE(on_nodes.nodes);
@@ -311,7 +311,7 @@ TEST(TaskModels, TypesOnTheWireAreOtherBytesByDirection) {
   for (const bool links : {false, true}) {
     for (const std::vector<int>& dense : {std::vector<int>{4}, std::vector<int>{}}) {
       CostModels models = random_models(9, {.devices = dense, .any_batch = true});
-      set_known_network(models, KnownNetwork{2, 300.0, 25.0});
+      set_known_network(models, NodeNetwork{2, {300.0, 25.0}});
       CommSetting setting{.batch_size = 2 * kDefaultBatchSize, .devices = 4};
       if (links) {
         setting.devices_per_node = 2;

@@ -115,10 +115,10 @@ TEST_F(Train, CommunicationSaysWhatNetworkItKnows) {
   const std::vector<std::string> base{"--base", shared("base.safetensors"), "--layers", "10"};
   // Of a network that has a datasheet.
   ASSERT_EQ(train("comm", {"comm_2"}, base).code, kExitOk);
-  std::optional<KnownNetwork> network = known_network(load_weights(output()));
+  std::optional<NodeNetwork> network = known_network(load_weights(output()));
   ASSERT_TRUE(network);
   EXPECT_EQ(network->devices_per_node, 8);
-  EXPECT_EQ(network->between_nodes_gb_s, 25.0);
+  EXPECT_EQ(network->links.between_nodes_gb_s, 25.0);
   const auto with = [&](std::vector<std::string> more) {
     more.insert(more.end(), base.begin(), base.end());
     return train("comm", {"comm_2"}, more);
@@ -131,8 +131,8 @@ TEST_F(Train, CommunicationSaysWhatNetworkItKnows) {
   network = known_network(load_weights(output()));
   ASSERT_TRUE(network);
   EXPECT_EQ(network->devices_per_node, 4);
-  EXPECT_EQ(network->in_node_gb_s, 12.5);
-  EXPECT_EQ(network->between_nodes_gb_s, 0.125);
+  EXPECT_EQ(network->links.in_node_gb_s, 12.5);
+  EXPECT_EQ(network->links.between_nodes_gb_s, 0.125);
   // Of one that nobody knows.
   ASSERT_EQ(with({"--hardware", "tin cans"}).code, kExitOk);
   EXPECT_FALSE(known_network(load_weights(output())));
