@@ -130,6 +130,17 @@ const Hardware& hardware_named(std::string_view name) {
               known_hardware_names() + ", or state a datasheet (docs/task_format.md)");
 }
 
+Hardware stated_hardware(const std::string& name, double memory_gb_s, double l2_mib,
+                         std::optional<double> l2_gb_s, const NodeNetwork& nodes,
+                         const std::string& where) {
+  Hardware hardware{
+      name,
+      {name, memory_gb_s, kMib * l2_mib, l2_gb_s.value_or(kL2OfMemoryRate * memory_gb_s)},
+      {"links of " + name, nodes.devices_per_node, nodes.links}};
+  validate(hardware, where);
+  return hardware;
+}
+
 void validate(const Hardware& hardware, const std::string& where) {
   const Hardware* known = find(known_hardware(), hardware.name);
   if (known != nullptr && *known != hardware) {
@@ -142,12 +153,10 @@ void validate(const Hardware& hardware, const std::string& where) {
   require_number(where, "l2_gb_s", hardware.gpu.l2_gb_per_s, kLeastMemoryGbPerSecond,
                  kMostMemoryGbPerSecond);
   require_number(where, "devices_per_node", hardware.network.gpus_per_node, 1, kMaxDevices);
-  for (const auto& [name, gb_s] : kNodeLinkFields) {
-    const double value = hardware.network.links.*gb_s;
-    const bool may_be_left_out =
-        gb_s != &NodeLinks::in_node_gb_s && gb_s != &NodeLinks::between_nodes_gb_s;
-    if (value == 0.0 && may_be_left_out) continue;
-    require_number(where, name, value, kLeastGbPerSecond, kMostGbPerSecond);
+  for (const NodeLinkField& field : kNodeLinkFields) {
+    const double value = hardware.network.links.*field.gb_s;
+    if (value == 0.0 && may_be_left_out(field)) continue;
+    require_number(where, field.name, value, kLeastGbPerSecond, kMostGbPerSecond);
   }
 }
 

@@ -1,5 +1,8 @@
 #include "weights/files/hardware_reader.h"
 
+#include <optional>
+#include <string>
+
 #include "core/base/message_text.h"
 #include "core/tables/node_link_fields.h"
 #include "neuroshard/error.h"
@@ -7,9 +10,6 @@
 
 namespace neuroshard {
 namespace {
-
-constexpr double kBytesOfMib = 1048576.0;
-constexpr const char* kHardwareWithoutName = "datasheet";
 
 Hardware hardware_by_name(std::string_view name, const std::string& place) {
   try {
@@ -20,28 +20,22 @@ Hardware hardware_by_name(std::string_view name, const std::string& place) {
 }
 
 Hardware read_datasheet(const JsonObject& object) {
-  Hardware hardware;
-  hardware.name = object.has("name") ? object.text("name") : kHardwareWithoutName;
-  GpuSpec& gpu = hardware.gpu;
-  gpu.name = hardware.name;
-  gpu.hbm_gb_per_s = object.number("memory_gb_s", kLeastMemoryGbPerSecond, kMostMemoryGbPerSecond);
-  gpu.l2_bytes = kBytesOfMib * object.number("l2_mib", kLeastL2Mib, kMostL2Mib);
-  gpu.l2_gb_per_s = object.number_if_any("l2_gb_s", kLeastMemoryGbPerSecond, kMostMemoryGbPerSecond)
-                        .value_or(kL2OfMemoryRate * gpu.hbm_gb_per_s);
-  NetworkSpec& network = hardware.network;
-  network.name = "links of " + hardware.name;
-  network.gpus_per_node = object.has("devices_per_node")
-                              ? object.small_integer("devices_per_node", 1, kMaxDevices)
-                              : kDefaultDevicesPerNode;
+  const std::string name = object.has("name") ? object.text("name") : std::string(kUnnamedHardware);
+  const double memory_gb_s =
+      object.number("memory_gb_s", kLeastMemoryGbPerSecond, kMostMemoryGbPerSecond);
+  const double l2_mib = object.number("l2_mib", kLeastL2Mib, kMostL2Mib);
+  const std::optional<double> l2_gb_s =
+      object.number_if_any("l2_gb_s", kLeastMemoryGbPerSecond, kMostMemoryGbPerSecond);
+  NodeNetwork nodes{.devices_per_node =
+                        object.has("devices_per_node")
+                            ? object.small_integer("devices_per_node", 1, kMaxDevices)
+                            : kDefaultDevicesPerNode};
   for (const NodeLinkField& field : kNodeLinkFields) {
-    const bool may_be_left_out =
-        field.gb_s != &NodeLinks::in_node_gb_s && field.gb_s != &NodeLinks::between_nodes_gb_s;
-    if (may_be_left_out && !object.has(field.name)) continue;
-    network.links.*field.gb_s = object.number(field.name, kLeastGbPerSecond, kMostGbPerSecond);
+    if (may_be_left_out(field) && !object.has(field.name)) continue;
+    nodes.links.*field.gb_s = object.number(field.name, kLeastGbPerSecond, kMostGbPerSecond);
   }
   object.reject_unknown_fields();
-  validate(hardware, object.where());
-  return hardware;
+  return stated_hardware(name, memory_gb_s, l2_mib, l2_gb_s, nodes, object.where());
 }
 
 }  // namespace

@@ -115,16 +115,11 @@ void bind_hardware(nb::module_& module) {
           "__init__",
           [](Hardware* self, double memory_gb_s, double l2_mib, const NodeLinks& links,
              std::optional<double> l2_gb_s, int devices_per_node, const std::string& name) {
-            constexpr double kBytesOfMib = 1048576.0;
-            Hardware hardware{name,
-                              {name, memory_gb_s, kBytesOfMib * l2_mib,
-                               l2_gb_s.value_or(kL2OfMemoryRate * memory_gb_s)},
-                              {"links of " + name, devices_per_node, links}};
-            validate(hardware, "hardware");
-            new (self) Hardware(std::move(hardware));
+            new (self) Hardware(stated_hardware(name, memory_gb_s, l2_mib, l2_gb_s,
+                                                {devices_per_node, links}, "hardware"));
           },
           "memory_gb_s"_a, "l2_mib"_a, "links"_a, nb::kw_only(), "l2_gb_s"_a = nb::none(),
-          "devices_per_node"_a = kDefaultDevicesPerNode, "name"_a = "datasheet",
+          "devices_per_node"_a = kDefaultDevicesPerNode, "name"_a = std::string(kUnnamedHardware),
           "GB/s (1e9 bytes) of the memory, MiB and GB/s of the L2 (None: as on an A100, 3.54 times "
           "the memory's), and what connects devices: `in_node_gb_s` and `between_nodes_gb_s` at "
           "least. Raises Error if a number is none of hardware.")

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -9,7 +10,7 @@
 #pragma GCC visibility push(default)
 namespace neuroshard {
 
-/// What the analytic compute cost needs of a GPU. docs/analytic_costs.md gives each source.
+/// A GPU, as the analytic compute cost needs it. docs/analytic_costs.md gives each source.
 struct GpuSpec {
   std::string name;
   double hbm_gb_per_s = 0.0;  ///< Datasheet.
@@ -19,7 +20,7 @@ struct GpuSpec {
   friend bool operator==(const GpuSpec&, const GpuSpec&) = default;
 };
 
-/// What the analytic communication cost needs of a cluster of identical nodes, as on datasheets.
+/// A cluster of identical nodes, as the analytic communication cost needs it, by datasheets.
 struct NetworkSpec {
   std::string name;
   int gpus_per_node = 0;
@@ -29,7 +30,7 @@ struct NetworkSpec {
   friend bool operator==(const NetworkSpec&, const NetworkSpec&) = default;
 };
 
-/// A GPU in nodes: what built-in weights are of.
+/// A GPU in nodes. Built-in weights are of one.
 struct Hardware {
   std::string name;
   GpuSpec gpu;
@@ -59,6 +60,15 @@ inline constexpr double kL2OfMemoryRate = 5120.0 * 1.410 / 2039.0;
 [[nodiscard]] const NetworkSpec& network_named(std::string_view name);
 [[nodiscard]] const Hardware& hardware_named(std::string_view name);
 
+/// A datasheet of one's own may have no name.
+inline constexpr std::string_view kUnnamedHardware = "datasheet";
+
+/// Hardware by the numbers that a datasheet states; `l2_gb_s`: nothing if it does not. `where`
+/// opens messages. Throws Error as validate() does.
+[[nodiscard]] Hardware stated_hardware(const std::string& name, double memory_gb_s, double l2_mib,
+                                       std::optional<double> l2_gb_s, const NodeNetwork& nodes,
+                                       const std::string& where);
+
 /// A name, or the text of a JSON object that states a datasheet (docs/task_format.md). `where`
 /// opens messages. Throws Error.
 [[nodiscard]] Hardware parse_hardware(std::string_view text, const std::string& where);
@@ -67,7 +77,7 @@ inline constexpr double kL2OfMemoryRate = 5120.0 * 1.410 / 2039.0;
 /// own.
 void validate(const Hardware& hardware, const std::string& where = "");
 
-/// What a machine that nobody has named is taken for.
+/// A machine that nobody has named is taken for this one.
 inline constexpr std::string_view kDefaultHardware = "a100";
 inline constexpr std::string_view kDefaultGpu = "a100-sxm-80gb";
 inline constexpr std::string_view kDefaultNetwork = "a100-nvlink3-hdr";
