@@ -1,6 +1,5 @@
 #include "neuroshard/comm_setting.h"
 
-#include <algorithm>
 #include <cmath>
 
 #include "core/plans/deduplicated_task.h"
@@ -12,10 +11,7 @@ namespace {
 /// A device has at most kMostSeenColumns units if all have as many. Samples of training have so
 /// many columns, and some of their devices several times as many.
 double column_unit(const Task& task) {
-  if (std::ranges::none_of(task.tables,
-                           [](const Table& table) { return table.pooling == Pooling::kNone; })) {
-    return 1.0;
-  }
+  if (!has_unpooled_tables(task)) return 1.0;
   double columns = 0.0;
   for (const Table& table : task.tables) columns += output_columns(table, table.dim);
   const double units = columns / task.devices / kMostSeenColumns;

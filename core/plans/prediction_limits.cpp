@@ -1,7 +1,5 @@
 #include "neuroshard/prediction_limits.h"
 
-#include <algorithm>
-
 #include "core/base/message_text.h"
 #include "core/tables/table_label.h"
 
@@ -71,11 +69,7 @@ std::string other_poolings(const Task& task) {
 }
 
 std::string unused_deduplication(const Task& task) {
-  if (!task.exchange.deduplicate_ids) return {};
-  if (std::ranges::any_of(task.tables,
-                          [](const Table& table) { return table.pooling == Pooling::kNone; })) {
-    return {};
-  }
+  if (!task.exchange.deduplicate_ids || has_unpooled_tables(task)) return {};
   return "deduplicate_ids of exchange makes no difference: all tables are pooled, and ids of "
          "unpooled ones alone are deduplicated";
 }

@@ -175,6 +175,11 @@ bool computes_as_predicted(const Device& device) {
 
 }  // namespace
 
+bool has_unpooled_tables(const Task& task) {
+  return std::ranges::any_of(task.tables,
+                             [](const Table& table) { return table.pooling == Pooling::kNone; });
+}
+
 bool has_equal_devices(const Task& task) {
   for (std::size_t device = 0; device < task.device_list.size(); ++device) {
     if (!computes_as_predicted(task.device_list[device])) return false;

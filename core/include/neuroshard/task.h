@@ -152,6 +152,9 @@ struct Task {
 /// they have the same room, no base load to compute, and speed 1.
 [[nodiscard]] bool has_equal_devices(const Task& task);
 
+/// Whether some table of `task` is not pooled.
+[[nodiscard]] bool has_unpooled_tables(const Task& task);
+
 /// Gives each device so much memory. Of devices that are listed the base loads stay.
 void set_memory(Task& task, std::int64_t memory_bytes);
 

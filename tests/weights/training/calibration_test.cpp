@@ -24,26 +24,12 @@
 namespace neuroshard {
 namespace {
 
+using testing::analytic_samples;
 using testing::golden_compute_samples;
 using ::testing::HasSubstr;
 using testing::message_of;
 
 constexpr bool kQuick = NEUROSHARD_SANITIZED != 0;
-
-ComputeSamples analytic_samples(std::string_view gpu, std::size_t count, std::uint64_t seed) {
-  ComputeSamples samples;
-  samples.tables = augment_dims(testing::golden_tables());
-  const auto source =
-      make_analytic_compute_source(gpu_named(gpu), samples.tables, kDefaultBatchSize);
-  for (std::uint64_t i = 0; i < count; ++i) {
-    Random random(seed, i);
-    const std::vector<int> ids = draw_shard(samples.tables, {}, random);
-    samples.table_ids.insert(samples.table_ids.end(), ids.begin(), ids.end());
-    samples.offsets.push_back(samples.table_ids.size());
-    samples.cost_ms.push_back(static_cast<float>(source->cost_ms(ids)));
-  }
-  return samples;
-}
 
 CommSamples analytic_comm_samples(std::string_view network, int devices, std::size_t count,
                                   std::uint64_t seed) {

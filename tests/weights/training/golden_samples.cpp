@@ -1,6 +1,9 @@
 #include "weights/training/golden_samples.h"
 
 #include "golden.h"
+#include "neuroshard/hardware.h"
+#include "weights/collection/cost_sources.h"
+#include "weights/collection/sample_draws.h"
 
 namespace neuroshard::testing {
 
@@ -27,6 +30,21 @@ const ComputeSamples& golden_compute_samples() {
                          {128, 64, 32, 16, 8, 4});
     return read_compute_samples(std::vector<std::filesystem::path>{folder / ""});
   }();
+  return samples;
+}
+
+ComputeSamples analytic_samples(std::string_view gpu, std::size_t count, std::uint64_t seed) {
+  ComputeSamples samples;
+  samples.tables = augment_dims(golden_tables());
+  const auto source =
+      make_analytic_compute_source(gpu_named(gpu), samples.tables, kDefaultBatchSize);
+  for (std::uint64_t i = 0; i < count; ++i) {
+    Random random(seed, i);
+    const std::vector<int> ids = draw_shard(samples.tables, {}, random);
+    samples.table_ids.insert(samples.table_ids.end(), ids.begin(), ids.end());
+    samples.offsets.push_back(samples.table_ids.size());
+    samples.cost_ms.push_back(static_cast<float>(source->cost_ms(ids)));
+  }
   return samples;
 }
 

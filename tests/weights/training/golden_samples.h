@@ -1,5 +1,9 @@
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
 #include "neuroshard/training_data.h"
 #include "temporary_folder.h"
 
@@ -11,6 +15,9 @@ void write_compute_folder(const TemporaryFolder& folder, const std::string& data
 
 /// 2,000 samples of the published compute data.
 [[nodiscard]] const ComputeSamples& golden_compute_samples();
+/// Analytic costs of so many shards of the golden tables.
+[[nodiscard]] ComputeSamples analytic_samples(std::string_view gpu, std::size_t count,
+                                              std::uint64_t seed);
 /// 400 samples each of the published communication data for 2, 4 and 8 devices.
 [[nodiscard]] const std::vector<CommSamples>& golden_comm_samples();
 

@@ -4,31 +4,15 @@
 
 #include <cstdint>
 
-#include "golden.h"
 #include "neuroshard/backend.h"
 #include "neuroshard/evaluation.h"
-#include "neuroshard/hardware.h"
 #include "neuroshard/weights.h"
-#include "weights/collection/cost_sources.h"
-#include "weights/collection/sample_draws.h"
+#include "weights/training/golden_samples.h"
 
 namespace neuroshard::training {
 namespace {
 
-ComputeSamples samples_of_gpu(const char* gpu, std::size_t count, std::uint64_t seed) {
-  ComputeSamples samples;
-  samples.tables = augment_dims(neuroshard::testing::golden_tables());
-  const auto source =
-      make_analytic_compute_source(gpu_named(gpu), samples.tables, kDefaultBatchSize);
-  for (std::size_t i = 0; i < count; ++i) {
-    Random random(seed, i);
-    const std::vector<int> ids = draw_shard(samples.tables, {}, random);
-    samples.table_ids.insert(samples.table_ids.end(), ids.begin(), ids.end());
-    samples.offsets.push_back(samples.table_ids.size());
-    samples.cost_ms.push_back(static_cast<float>(source->cost_ms(ids)));
-  }
-  return samples;
-}
+using neuroshard::testing::analytic_samples;
 
 TrainingOptions few_epochs() {
   TrainingOptions options = calibration_options();
@@ -45,15 +29,15 @@ double mape_on(const ComputeModel& model, const ComputeSamples& samples) {
 
 TEST(WarmStart, LossIsThatOfTheStartScaled) {
   const ComputeModel& a100 = builtin_weights("a100").compute;
-  EXPECT_LT(loss_of_start(a100, samples_of_gpu("a100", 100, 1), few_epochs()), 0.001);
-  EXPECT_GT(loss_of_start(a100, samples_of_gpu("t4", 100, 1), few_epochs()),
-            5.0 * loss_of_start(a100, samples_of_gpu("a100", 100, 1), few_epochs()));
+  EXPECT_LT(loss_of_start(a100, analytic_samples("a100", 100, 1), few_epochs()), 0.001);
+  EXPECT_GT(loss_of_start(a100, analytic_samples("t4", 100, 1), few_epochs()),
+            5.0 * loss_of_start(a100, analytic_samples("a100", 100, 1), few_epochs()));
 }
 
 TEST(WarmStart, LearnsAnotherMachine) {
   const ComputeModel& a100 = builtin_weights("a100").compute;
-  const ComputeSamples samples = samples_of_gpu("t4", 600, 1);
-  const ComputeSamples unseen = samples_of_gpu("t4", 200, 2);
+  const ComputeSamples samples = analytic_samples("t4", 600, 1);
+  const ComputeSamples unseen = analytic_samples("t4", 200, 2);
   TrainingOptions none = few_epochs();
   none.epochs = 0;
   const double scaled = mape_on(trained_from(a100, samples, none), unseen);
@@ -65,7 +49,7 @@ TEST(WarmStart, LearnsAnotherMachine) {
 
 TEST(WarmStart, GivesTheSameModelWhateverTheThreads) {
   const ComputeModel& a100 = builtin_weights("a100").compute;
-  const ComputeSamples samples = samples_of_gpu("l40s", 150, 1);
+  const ComputeSamples samples = analytic_samples("l40s", 150, 1);
   TrainingOptions two = few_epochs();
   two.threads = 2;
   CostModels one_thread = builtin_weights("a100");
