@@ -37,8 +37,8 @@ void validate(const PlanRequest& request);
 struct Planner::Impl {
   Impl(CostModels cost_models, PlannerOptions planner_options);
 
-  /// What plans tasks of the setting of `task`, of the planner's own. Throws Error if its models do
-  /// not know it.
+  /// The planner's own part that plans tasks of the setting of `task`. Throws Error if its models
+  /// do not know it.
   std::shared_ptr<const Impl> for_setting_of(const Task& task) const;
   /// Throws Error besides unless `task` is valid and the models know its device count.
   std::shared_ptr<const Impl> for_task(const Task& task) const;

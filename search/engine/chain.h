@@ -56,7 +56,7 @@ class Chain {
     std::size_t rung;  ///< It comes from.
     Plan plan;
   };
-  /// What the rungs have settled to, as far as it fits.
+  /// Rungs have settled to these plans, of which each fits.
   [[nodiscard]] const std::vector<Settled>& settled_rungs() const { return settled_rungs_; }
 
   [[nodiscard]] std::uint64_t edits() const { return done_; }
@@ -83,10 +83,12 @@ class Chain {
   /// Plans of a WayLadder: the best few settle.
   void try_ladder(const StopCondition& stop);
   [[nodiscard]] std::vector<Built> build_rungs(std::size_t most, const StopCondition& stop);
+  /// At most so many, the heaviest first.
+  [[nodiscard]] std::vector<int> heaviest_tables(std::size_t most) const;
   /// Cuts one table after another otherwise, and keeps what costs less. Builds so often at most.
   void cut_otherwise(Built& built, std::size_t builds, const StopCondition& stop);
   [[nodiscard]] std::vector<TableCut> other_cuts(int table, const TableCut& now) const;
-  /// What build() comes to, not `exact`. Nothing: some slice has no place.
+  /// The cost that build() comes to, not `exact`. Nothing: some slice has no place.
   [[nodiscard]] std::optional<double> built_ms(const Cuts& cuts, double columns_share);
   /// The tables with most to do, each in another way.
   void try_ways(const StopCondition& stop);

@@ -11,7 +11,7 @@
 namespace neuroshard {
 namespace {
 
-constexpr std::size_t kNumbersThatSettle = 4;  // Of replicas.
+constexpr std::size_t kNumbersThatSettle = 4;  // So many numbers of replicas.
 
 constexpr std::size_t kTablesOfWays = 32;
 constexpr double kWorstWay = 1.15;  // Over the current plan's cost, before it settles.
@@ -22,7 +22,7 @@ constexpr std::size_t kMostRungs = 32;
 constexpr std::size_t kPlacesOfRungs = 200'000;  // Tables times devices, of all.
 constexpr std::array kSharesOfColumns = {1.03, 1e12};
 constexpr double kWorstRung = 1.3;     // Over the current plan's cost.
-constexpr double kLeastGain = 0.0005;  // Of cuts that are taken in place of a rung's.
+constexpr double kLeastGain = 0.0005;  // Cuts are taken in place of a rung's for no less.
 constexpr int kFewSlices = 8;          // One on so many places, in place of a replica.
 
 }  // namespace
@@ -138,16 +138,22 @@ std::vector<TableCut> Chain::other_cuts(int table, const TableCut& now) const {
   return cuts;
 }
 
+std::vector<int> Chain::heaviest_tables(std::size_t most) const {
+  std::vector<int> tables = neighbourhoods_.by_load();
+  std::ranges::reverse(tables);
+  tables.resize(std::min(tables.size(), most));
+  return tables;
+}
+
 void Chain::cut_otherwise(Built& built, std::size_t builds, const StopCondition& stop) {
   std::vector<std::size_t> index(state_.task().tables.size());
   for (std::size_t i = 0; i < state_.tables().size(); ++i) {
     index[static_cast<std::size_t>(state_.tables()[i])] = i;
   }
-  std::vector<int> heaviest_first = neighbourhoods_.by_load();
-  std::ranges::reverse(heaviest_first);
+  const std::vector<int> heaviest = heaviest_tables(index.size());
   for (bool gains = true; gains;) {
     gains = false;
-    for (const int t : heaviest_first) {
+    for (const int t : heaviest) {
       TableCut& cut = built.cuts[index[static_cast<std::size_t>(t)]];
       const TableCut before = cut;
       for (const TableCut& other : other_cuts(t, before)) {
@@ -213,9 +219,6 @@ void Chain::try_replicas(const StopCondition& stop) {
 
 // A single table may be worth as much as many, and few draws find it.
 void Chain::try_ways(const StopCondition& stop) {
-  std::vector<int> tables = neighbourhoods_.by_load();
-  std::ranges::reverse(tables);
-  tables.resize(std::min(tables.size(), kTablesOfWays));
   std::vector<TableCut> tries;
   for (const Way way : ways_.list()) tries.push_back({way, 1});
   tries.insert(tries.begin() + 1, {Way::kReplica, 1});
@@ -223,7 +226,7 @@ void Chain::try_ways(const StopCondition& stop) {
   for (const Way way : ways_.list()) {
     if (way != Way::kDevice && ways_.places(way) > 1) tries.push_back({way, ways_.places(way)});
   }
-  for (const int t : tables) {
+  for (const int t : heaviest_tables(kTablesOfWays)) {
     for (const TableCut& cut : tries) {
       if (stop.reached()) return;
       if (!ways_.of(t).may_be(cut.way) || state_.way_of(t) == cut.way) continue;

@@ -52,7 +52,7 @@ AnalyticCompute analytic_compute(const GpuSpec& gpu, std::span<const Table> tabl
   Traffic forward;
   Traffic weight_gradients;
   Traffic update;
-  double divided_bytes = 0.0;  // Of gradients, by the numbers of lookups that were averaged.
+  double divided_bytes = 0.0;  // Gradients of means, which are divided by their lookups.
   double lookups = 0.0;
   double weighted_lookups = 0.0;
   double rows = 0.0;
