@@ -7,6 +7,8 @@
 
 #include "bench/markdown_table.h"
 #include "bench/measured/csv_table.h"
+#include "bench/measured/fused_operators.h"
+#include "neuroshard/error.h"
 #include "neuroshard/zipf_histogram.h"
 
 namespace neuroshard::bench {
@@ -110,6 +112,14 @@ std::vector<PublicMeasurement> read_measurements(const std::filesystem::path& fo
   read("collectives.csv", kCollectiveColumns, measured_collective);
   read("operators.csv", kOperatorColumns, measured_operator);
   read("iterations.csv", kIterationColumns, measured_iteration);
+  const std::filesystem::path fused = folder / "fused_operators.jsonl.gz";
+  for (PublicMeasurement& measurement : read_fused_operators(fused)) {
+    if (!sources.contains(measurement.source)) {
+      throw Error(fused.string() + ": sources.csv has no '" + measurement.source +
+                  "'; add it there");
+    }
+    measurements.push_back(std::move(measurement));
+  }
   return measurements;
 }
 

@@ -40,7 +40,7 @@ struct MeasuredIteration {
   std::int64_t batch = 0;
 };
 
-/// Somebody else published this.
+/// By others or by this repository.
 struct PublicMeasurement {
   std::string term{};   ///< Kind of time, by which measurements are summed up.
   std::string setup{};  ///< For people.
@@ -49,8 +49,8 @@ struct PublicMeasurement {
   std::string source{};  ///< Its id in sources.csv.
 };
 
-/// Reads collectives.csv, operators.csv and iterations.csv of `folder`; docs/analytic_costs.md
-/// describes the columns. Throws Error naming file, line and column.
+/// Reads collectives.csv, operators.csv, iterations.csv and fused_operators.jsonl.gz of `folder`;
+/// docs/analytic_costs.md describes them. Throws Error naming file, line and column.
 [[nodiscard]] std::vector<PublicMeasurement> read_measurements(const std::filesystem::path& folder);
 
 }  // namespace neuroshard::bench

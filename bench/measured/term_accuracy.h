@@ -36,7 +36,7 @@ struct AccuracyLimits {
   [[nodiscard]] std::string str() const;  ///< "0.9 to 1.1, x1.3"
 };
 
-/// A term that cannot be within the usual limits.
+/// Terms that are not within the usual limits: that of a name, or all whose names begin with it.
 struct TermException {
   std::string_view term;
   AccuracyLimits limits;

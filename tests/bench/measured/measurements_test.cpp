@@ -63,6 +63,10 @@ TEST(CsvTable, HeaderAndNumberOfCellsMustBeRight) {
   (void)message_of([&] { (void)read_csv(folder / "none", kCsvColumns); }, ErrorKind::kIo);
 }
 
+constexpr std::string_view kFused =
+    R"({"draw":"few","batch":100,"optimizer":"adam","weight_type":"fp16","pooling":"sum",)"
+    R"("weighted":false,"us":{"h100":[7,9]},"source":"me","tables":[[1000,64,300,[60,40.0,20]]]})";
+
 /// A folder of one measurement of each kind, with other lines for some.
 struct MeasuredFolder {
   TemporaryFolder folder{};
@@ -70,7 +74,8 @@ struct MeasuredFolder {
   explicit MeasuredFolder(
       std::string_view collective = "t,all_to_all,H20,h100,25,16,1024,9.5,me",
       std::string_view operator_ = "o,h100,backward,2,1000,64,3,1.05,adam,4096,7,me",
-      std::string_view iteration = "i,h100,M,../m.json,8,512,5,me") {
+      std::string_view iteration = "i,h100,M,../m.json,8,512,5,me",
+      std::string_view fused = kFused) {
     folder.write("sources.csv", "id,published_in,measured\nme,here,this\n");
     add("collectives.csv",
         "term,collective,gpu,network,between_nodes_gb_s,devices,bytes,measured_us,source\n",
@@ -80,6 +85,7 @@ struct MeasuredFolder {
         "source\n",
         operator_);
     add("iterations.csv", "term,hardware,model,task,devices,batch,measured_us,source\n", iteration);
+    add("fused_operators.jsonl.gz", "", fused);
   }
   void add(const char* name, std::string text, std::string_view line) const {
     folder.write(name, text.append(line).append("\n"));
@@ -89,7 +95,7 @@ struct MeasuredFolder {
 TEST(Measurements, AreReadAsTheyAreWritten) {
   const MeasuredFolder files;
   const auto all = read_measurements(files.folder.path());
-  ASSERT_EQ(all.size(), 3U);
+  ASSERT_EQ(all.size(), 5U);
   EXPECT_EQ(all[0].term, "t");
   EXPECT_EQ(all[0].setup, "H20 x16, 25.0 GB/s between nodes, 1.00 KiB");
   EXPECT_EQ(all[0].us, 9.5);
@@ -112,6 +118,16 @@ TEST(Measurements, AreReadAsTheyAreWritten) {
   EXPECT_EQ(iteration.task, "../m.json");
   EXPECT_EQ(iteration.devices, 8);
   EXPECT_EQ(iteration.batch, 512);
+  EXPECT_EQ(all[3].term, "FBGEMM forward, adam, h100");
+  EXPECT_EQ(all[3].us, 7.0);
+  EXPECT_EQ(all[4].term, "FBGEMM backward, adam, h100");
+  EXPECT_EQ(all[4].us, 9.0);
+  EXPECT_EQ(all[4].setup, "few: 1 tables, batch 100");
+  const auto& timed = std::get<MeasuredOperator>(all[4].what);
+  EXPECT_EQ(timed.pass, OperatorPass::kBackward);
+  EXPECT_EQ(timed.tables[0].memory.weight_type, WeightType::kFp16);
+  EXPECT_EQ(timed.tables[0].pooling_factor, 3.0);
+  EXPECT_DOUBLE_EQ(timed.tables[0].access_histogram[1], 1.0 / 3.0);
 }
 
 TEST(Measurements, BadCellsAreNamed) {
@@ -135,6 +151,17 @@ TEST(Measurements, BadCellsAreNamed) {
   const std::string fine = "o,h100,forward,2,1000,64,3,1.05,sgd,4096,7,me";
   EXPECT_THAT(message(MeasuredFolder(good, fine, "i,v100,M,../m.json,8,512,5,me")),
               HasSubstr("iterations.csv:2: hardware: no data for hardware 'v100'"));
+  const std::string run = "i,h100,M,../m.json,8,512,5,me";
+  const auto with_fused = [&](std::string from, const std::string& to) {
+    std::string text(kFused);
+    text.replace(text.find(from), from.size(), to);
+    return message(MeasuredFolder(good, fine, run, text));
+  };
+  EXPECT_THAT(with_fused("adam", "adamm"), HasSubstr("fused_operators.jsonl.gz:1: "));
+  EXPECT_THAT(with_fused("h100", "h1"), HasSubstr("jsonl.gz:1: no data for GPU 'h1'"));
+  EXPECT_THAT(with_fused("1000,", "0,"), HasSubstr("jsonl.gz:1: tables: "));
+  EXPECT_THAT(with_fused("\"me\"", "\"you\""), HasSubstr("sources.csv has no 'you'"));
+  EXPECT_THAT(with_fused("\"batch\"", "\"bath\""), HasSubstr("jsonl.gz:1: "));
 }
 
 }  // namespace

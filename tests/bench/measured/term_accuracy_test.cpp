@@ -68,7 +68,10 @@ TEST(AnalyticTimes, BytesOfAnAllToAllIncludeADevicesOwnPart) {
 TEST(PublicMeasurements, EachExceptionIsOfATermThatIsJudged) {
   const auto measurements = read_measurements(measured_folder());
   for (const TermException& one : term_exceptions()) {
-    EXPECT_GE(std::ranges::count(measurements, one.term, &PublicMeasurement::term),
+    const auto has_it = [&](const PublicMeasurement& measurement) {
+      return measurement.term.starts_with(one.term);
+    };
+    EXPECT_GE(std::ranges::count_if(measurements, has_it),
               static_cast<std::ptrdiff_t>(kFewestJudged))
         << one.term;
   }
