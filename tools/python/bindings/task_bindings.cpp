@@ -216,6 +216,9 @@ void bind_task(nb::module_& module) {
           "together or apart.")
       .def_prop_ro("tables", [](const NamedTask& task) { return task.task.tables; })
       .def_prop_ro("devices", [](const NamedTask& task) { return task.task.devices; })
+      .def_prop_ro(
+          "batch_size", [](const NamedTask& task) { return task.task.batch_size; },
+          "Samples of an iteration, on all devices, of which costs are.")
       .def_prop_ro("devices_per_node",
                    [](const NamedTask& task) { return task.task.devices_per_node; })
       .def_prop_ro("links", [](const NamedTask& task) { return task.task.links; })

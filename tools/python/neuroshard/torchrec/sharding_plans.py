@@ -65,6 +65,14 @@ def to_sharding_plan(
         cut_by_rows = any(piece.rows != planned.rows for piece in pieces[index])
         if cut_by_rows and shape[0] != planned.rows:
             raise Error(f"plan: table {name} has {shape[0]} rows in the module and {planned.rows} in the task")
+        widths: dict[int, set[int]] = {}
+        for piece in pieces[index]:
+            widths.setdefault(piece.rank, set()).add(piece.columns)
+        for rank, of_rank in widths.items():
+            if len(of_rank) > 1:
+                cut = " and ".join(map(str, sorted(of_rank)))
+                remedy = "plan with equal_widths (--equal-widths)"
+                raise Error(f"plan: table {name} has shards of {cut} columns on rank {rank}, which TorchRec cannot hold; {remedy}")
         of_table = [piece if cut_by_rows else piece._replace(rows=shape[0]) for piece in pieces[index]]
         refusal = table.refusal(constraints, row_blocks=True) or table.refusal_of(of_table, constraints)
         if refusal is not None:

@@ -1,0 +1,240 @@
+"""A TorchRec model of the tables of a task, and lookups for it."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import torch
+from fbgemm_gpu.split_embedding_configs import EmbOptimType
+from torch import nn
+from torchrec import EmbeddingBagCollection, EmbeddingBagConfig, EmbeddingCollection, EmbeddingConfig, KeyedJaggedTensor
+from torchrec.distributed.embedding import EmbeddingCollectionSharder
+from torchrec.distributed.embeddingbag import EmbeddingBagCollectionSharder
+from torchrec.distributed.fbgemm_qcomm_codec import CommType, QCommsConfig, get_qcomm_codecs_registry
+from torchrec.distributed.planner.types import ParameterConstraints, Topology
+from torchrec.distributed.types import ModuleSharder, ShardingPlan
+from torchrec.modules.embedding_configs import DataType, PoolingType
+
+from neuroshard._core import Plan, Table, TableSlice, Task, draw_lookups
+from neuroshard.errors import Error
+from neuroshard.torchrec.model_tables import (
+    COLUMN_WISE,
+    DATA_PARALLEL,
+    GRID,
+    ROW_WISE,
+    TABLE_ROW_WISE,
+    TABLE_WISE,
+    WEIGHT_TYPES,
+)
+from neuroshard.torchrec.sharding_plans import to_sharding_plan
+
+LEARNING_RATE = 1e-6
+"""Small, since the gradients of values are the values: weights stay finite, whatever the optimizer."""
+
+# By default TorchRec offers no rows on CPUs, which can do them all the same.
+KINDS = [DATA_PARALLEL, TABLE_WISE, COLUMN_WISE, ROW_WISE, TABLE_ROW_WISE, GRID]
+
+FUSED_OPTIMIZERS = {
+    "sgd": EmbOptimType.EXACT_SGD,
+    "rowwise_adagrad": EmbOptimType.EXACT_ROWWISE_ADAGRAD,
+    "adagrad": EmbOptimType.EXACT_ADAGRAD,
+    "adam": EmbOptimType.ADAM,
+    "partial_rowwise_adam": EmbOptimType.PARTIAL_ROWWISE_ADAM,
+    "lamb": EmbOptimType.LAMB,
+    "partial_rowwise_lamb": EmbOptimType.PARTIAL_ROWWISE_LAMB,
+    "lars_sgd": EmbOptimType.LARS_SGD,
+}
+ON_CPUS = ("sgd", "rowwise_adagrad", "adagrad")
+"""What FBGEMM has for them."""
+OF_REPLICAS: dict[str, type[torch.optim.Optimizer]] = {
+    "sgd": torch.optim.SGD,
+    "lars_sgd": torch.optim.SGD,
+    "rowwise_adagrad": torch.optim.Adagrad,
+    "adagrad": torch.optim.Adagrad,
+}
+"""Their weights are one tensor without rows; Adam for the others."""
+
+
+class AnyKindOfBags(EmbeddingBagCollectionSharder):
+    def sharding_types(self, compute_device_type: str) -> list[str]:
+        return KINDS
+
+
+class AnyKindOfSequences(EmbeddingCollectionSharder):
+    def sharding_types(self, compute_device_type: str) -> list[str]:
+        return KINDS
+
+
+class Lookups(NamedTuple):
+    """Of a module on one rank, for one batch; a KeyedJaggedTensor is made of them anew in each iteration."""
+
+    features: list[str]
+    ids: torch.Tensor
+    lengths: torch.Tensor
+    weights: torch.Tensor | None
+
+    def batch(self) -> KeyedJaggedTensor:
+        return KeyedJaggedTensor(self.features, self.ids, weights=self.weights, lengths=self.lengths)
+
+
+class TaskModel:
+    """Raises Error if TorchRec cannot run the tables of the task."""
+
+    def __init__(self, task: Task, device: torch.device) -> None:
+        self.task = task
+        self.device = device
+        self.optimizer = single_optimizer(task, device)
+        self.modules: dict[str, list[int]] = {}
+        """Tables of each module, by their places in the task."""
+        for index, table in enumerate(task.tables):
+            self.modules.setdefault(module_of(table), []).append(index)
+        # As to_sharding_plan() knows them.
+        self.named_task = Task(
+            [
+                Table(table.rows, table.dim, table.pooling_factor, name=f"{module_of(table)}.{table_name(index)}")
+                for index, table in enumerate(task.tables)
+            ],
+            devices=task.devices,
+            memory_bytes=task.memory_bytes,
+            devices_per_node=task.devices_per_node,
+        )
+        sent = task.exchange
+        if (sent.forward_share, sent.backward_share) != (1.0, 1.0) or sent.deduplicate_ids:
+            raise Error("task: exchange has shares or deduplicate_ids, which cannot be measured; leave them out")
+        codecs = None
+        if (sent.forward, sent.backward) != ("fp32", "fp32"):
+            types = QCommsConfig(forward_precision=CommType(sent.forward), backward_precision=CommType(sent.backward))
+            codecs = get_qcomm_codecs_registry(types, device=device)
+        fused_params = {"optimizer": FUSED_OPTIMIZERS[self.optimizer], "learning_rate": LEARNING_RATE}
+        self.sharders: list[ModuleSharder[Any]] = [
+            AnyKindOfBags(fused_params=fused_params, qcomm_codecs_registry=codecs),
+            AnyKindOfSequences(fused_params=fused_params, qcomm_codecs_registry=codecs),
+        ]
+
+    def unsharded(self) -> nn.ModuleDict:
+        """Without memory of its own."""
+        return nn.ModuleDict({name: self.module(name) for name in self.modules})
+
+    def module(self, name: str) -> nn.Module:
+        tables = [(index, self.task.tables[index]) for index in self.modules[name]]
+        meta = torch.device("meta")
+        if name == "sequences":
+            return EmbeddingCollection(
+                tables=[EmbeddingConfig(**common_config(index, table)) for index, table in tables], device=meta
+            )
+        return EmbeddingBagCollection(
+            tables=[
+                EmbeddingBagConfig(
+                    **common_config(index, table), pooling=PoolingType.MEAN if table.pooling == "mean" else PoolingType.SUM
+                )
+                for index, table in tables
+            ],
+            is_weighted=name == "weighted",
+            device=meta,
+        )
+
+    def sharding_plan(self, plan: Plan, local_size: int) -> ShardingPlan:
+        """Raises Error if TorchRec cannot shard the tables so."""
+        if self.device.type == "cpu" and any(table.weight_type == "int8" for table in self.task.tables):
+            raise Error("task: weight_type int8 cannot be trained on CPUs; give fp32 or fp16")
+        topology = Topology(world_size=self.task.devices, compute_device=self.device.type, local_world_size=local_size)
+        return to_sharding_plan(
+            self.named_task,
+            plan,
+            self.unsharded(),
+            topology=topology,
+            sharders=self.sharders,
+            constraints=self.grids(plan),
+        )
+
+    def grids(self, plan: Plan) -> dict[str, ParameterConstraints]:
+        """TorchRec offers them where constraints name them alone."""
+        of_table: dict[int, list[TableSlice]] = {}
+        for piece in plan.slices:
+            of_table.setdefault(piece.table, []).append(piece)
+        return {
+            table_name(index): ParameterConstraints(
+                sharding_types=[GRID], min_partition=min(piece.dim for piece in pieces)
+            )
+            for index, pieces in of_table.items()
+            if any(piece.dim < self.task.tables[index].dim for piece in pieces)
+            and any(piece.rows < self.task.tables[index].rows for piece in pieces)
+        }
+
+    def lookups(self, batch: int, rank: int, seed: int) -> dict[str, Lookups]:
+        """Those of `rank`, which serves its part of the `batch`, in each module; drawn from the tables' statistics."""
+        of_rank = batch // self.task.devices
+        drawn = {}
+        for name, tables in self.modules.items():
+            features: list[str] = []
+            ids, lengths = [], []
+            for index in tables:
+                table = self.task.tables[index]
+                bags = whole_features(index, table)
+                rows, offsets = (
+                    torch.from_numpy(array)
+                    for array in draw_lookups(table, of_rank * self.task.devices, bags=bags, seed=seed, stream=index)
+                )
+                for feature in range(bags):
+                    first = (feature * self.task.devices + rank) * of_rank
+                    ids.append(rows[offsets[first] : offsets[first + of_rank]].clone())
+                    lengths.append(offsets[first : first + of_rank + 1].diff())
+                features += feature_names(index, table)
+            values = torch.cat(ids)
+            if self.task.exchange.ids == "int32":
+                values = values.int()
+            drawn[name] = Lookups(
+                features,
+                values.to(self.device),
+                torch.cat(lengths).to(values.dtype).to(self.device),
+                torch.ones(len(values), device=self.device) if name == "weighted" else None,
+            )
+        return drawn
+
+    def optimizer_of_replicas(self, weights: Sequence[nn.Parameter]) -> torch.optim.Optimizer:
+        kind = OF_REPLICAS.get(self.optimizer, torch.optim.Adam)
+        return kind(weights, lr=LEARNING_RATE)  # type: ignore[call-arg]
+
+
+def module_of(table: Table) -> str:
+    if table.pooling == "none":
+        return "sequences"
+    return "weighted" if table.weighted else "pooled"
+
+
+def table_name(index: int) -> str:
+    return f"table_{index}"
+
+
+def feature_names(index: int, table: Table) -> list[str]:
+    return [f"feature_{feature}_of_{table_name(index)}" for feature in range(whole_features(index, table))]
+
+
+def common_config(index: int, table: Table) -> dict[str, Any]:
+    types = {name: data_type for data_type, name in WEIGHT_TYPES.items()}
+    return {
+        "name": table_name(index),
+        "num_embeddings": table.rows,
+        "embedding_dim": table.dim,
+        "feature_names": feature_names(index, table),
+        "data_type": types.get(table.weight_type, DataType.FP32),
+    }
+
+
+def whole_features(index: int, table: Table) -> int:
+    if table.features != int(table.features):
+        raise Error(f"task: table {table.name or index}: features is {table.features}; TorchRec needs a whole number")
+    return int(table.features)
+
+
+def single_optimizer(task: Task, device: torch.device) -> str:
+    names = sorted({table.optimizer for table in task.tables})
+    if len(names) > 1:
+        raise Error(f"task: optimizer of tables is {' and '.join(names)}; give all tables one to measure plans")
+    if device.type == "cpu" and names[0] not in ON_CPUS:
+        raise Error(f"task: optimizer {names[0]} is not there on CPUs; {give(ON_CPUS)}")
+    return names[0]
+
+
+def give(names: Sequence[str] | dict[str, Any]) -> str:
+    *others, last = names
+    return f"give {', '.join(others)} or {last}"
