@@ -28,7 +28,6 @@ void add_explain_command(CLI::App& program, Action& chosen);
 void add_fingerprint_command(CLI::App& program, Action& chosen);
 void add_generate_command(CLI::App& program, Action& chosen);
 void add_inspect_command(CLI::App& program, Action& chosen);
-void add_measure_command(CLI::App& program, Action& chosen);
 void add_plan_command(CLI::App& program, Action& chosen);
 void add_replan_command(CLI::App& program, Action& chosen);
 void add_simulate_command(CLI::App& program, Action& chosen);

@@ -37,7 +37,6 @@ constexpr std::array kCommands = {
     Command{"replan", add_replan_command},
     Command{"simulate", add_simulate_command},
     Command{"explain", add_explain_command},
-    Command{"measure", add_measure_command},
     Command{"check", add_check_command},
     Command{"fingerprint", add_fingerprint_command},
     Command{"inspect", add_inspect_command},

@@ -5,7 +5,6 @@
 
 #include "neuroshard/error.h"
 #include "tools/collecting/collect_on_ranks.h"
-#include "tools/ranks/rank_timeout.h"
 #include "weights/collection/collection_folder.h"
 
 namespace neuroshard::tools {
@@ -24,13 +23,24 @@ constexpr const char* kCollectCommExamples = R"(Examples:
 
 Protocol and what is measured: docs/collecting.md. The models: docs/analytic_costs.md.)";
 
-// Backends whose ranks are those of MPI.
-constexpr const char* kCollectOverMpi = "--backend mpi and nccl";
+constexpr const char* kBackendsOfMpi = "--backend mpi and nccl";
+
+// --rank-timeout-s is of ranks of MPI (`over_mpi`).
+void require_rank_timeout(const std::optional<int>& seconds, bool over_mpi) {
+  if (!seconds) return;
+  if (!over_mpi) {
+    throw Error(std::string("--rank-timeout-s is for ") + kBackendsOfMpi + "; leave it out");
+  }
+  if (*seconds < 0) {
+    throw Error("--rank-timeout-s is " + std::to_string(*seconds) +
+                "; give seconds, or 0 to wait for ever");
+  }
+}
 
 int run(const CollectComm& given, Console& console) {
   const std::string& backend = given.backend;
   const bool over_mpi = backend == "mpi" || backend == "nccl";
-  require_rank_timeout(given.rank_timeout_s, over_mpi, kCollectOverMpi);
+  require_rank_timeout(given.rank_timeout_s, over_mpi);
   if (over_mpi) return collect_over_ranks(given, console);
   if (backend != "analytic" && backend != "local") {
     throw Error("--backend '" + backend + "' is not known; give analytic, local, mpi or nccl");
@@ -78,7 +88,13 @@ void add_collect_comm(CLI::App& collect, Action& chosen) {
   command->add_option("--devices", options->devices,
                       "Devices that take part; mpi, nccl: one per rank, may be left out");
   const char* measured = "Measured backends";
-  add_rank_timeout_option(*command, options->rank_timeout_s, kCollectOverMpi)->group(measured);
+  command
+      ->add_option("--rank-timeout-s", options->rank_timeout_s,
+                   std::string(kBackendsOfMpi) +
+                       ": a rank that the others have waited for so long ends the run (default " +
+                       std::to_string(kDefaultRankTimeoutSeconds) + "; 0: they wait for ever)")
+      ->type_name("SECONDS")
+      ->group(measured);
   command->add_option("--warm-up", options->protocol.warm_up, "Runs before the timed ones")
       ->capture_default_str()
       ->group(measured);

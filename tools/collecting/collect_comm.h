@@ -10,13 +10,15 @@
 
 namespace neuroshard::tools {
 
+inline constexpr int kDefaultRankTimeoutSeconds = 300;
+
 /// Options of `collect comm`.
 struct CollectComm {
   CollectionOptions collection;
   CommDrawOptions draw;
   std::optional<int> devices;  ///< Measured backends: as many as there are ranks.
   std::string backend;
-  std::optional<int> rank_timeout_s;  ///< Of ranks of MPI.
+  std::optional<int> rank_timeout_s;  ///< Of ranks of MPI; nothing: the default.
   std::string network = std::string(kDefaultNetwork);
   std::int64_t batch = kDefaultBatchSize;
   MeasurementProtocol protocol;

@@ -1,5 +1,5 @@
-// What the program `neuroshard`, which knows nothing of MPI, has in place of collect_over_ranks.cpp
-// and measure_over_mpi.cpp: it becomes the program `neuroshard-mpi` beside it.
+// What the program `neuroshard`, which knows nothing of MPI, has in place of
+// collect_over_ranks.cpp: it becomes the program `neuroshard-mpi` beside it.
 #include <unistd.h>
 
 #include <cerrno>
@@ -11,20 +11,16 @@
 
 #include "neuroshard/error.h"
 #include "tools/collecting/collect_comm.h"
-#include "tools/measuring/measure_command.h"
 
 namespace neuroshard::tools {
-namespace {
 
-// `option` asks for MPI; `otherwise` does without.
-[[noreturn]] void become_mpi_program(const std::string& option, const std::string& otherwise,
-                                     Console& console) {
+int collect_over_ranks(const CollectComm& command, Console& console) {
   const std::filesystem::path program =
       std::filesystem::read_symlink("/proc/self/exe").parent_path() / "neuroshard-mpi";
   if (!std::filesystem::exists(program)) {
-    throw Error(option + ": this build has no MPI (" + program.string() +
-                    " is not there); install one (libopenmpi-dev), configure and build again, or " +
-                    otherwise,
+    throw Error("--backend " + command.backend + ": this build has no MPI (" + program.string() +
+                    " is not there); install one (libopenmpi-dev), configure and build again, or "
+                    "collect with --backend analytic",
                 ErrorKind::kBackend);
   }
   // The same arguments: each ends in a null byte.
@@ -39,16 +35,6 @@ namespace {
   console.err << std::flush;
   ::execv(program.c_str(), arguments.data());
   throw Error(program.string() + ": cannot be started: " + std::strerror(errno), ErrorKind::kIo);
-}
-
-}  // namespace
-
-int collect_over_ranks(const CollectComm& command, Console& console) {
-  become_mpi_program("--backend " + command.backend, "collect with --backend analytic", console);
-}
-
-int measure_over_mpi(const MeasureCommand& command, Console& console) {
-  become_mpi_program("--exchange " + command.exchange, "measure with --exchange local", console);
 }
 
 }  // namespace neuroshard::tools

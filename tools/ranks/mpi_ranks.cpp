@@ -6,8 +6,8 @@
 #include <string>
 
 #include "core/base/message_text.h"
+#include "tools/collecting/collect_comm.h"
 #include "tools/command_line/exit_code.h"
-#include "tools/ranks/rank_timeout.h"
 
 namespace neuroshard::tools {
 namespace {

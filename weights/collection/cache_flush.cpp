@@ -16,8 +16,7 @@ std::size_t flush_bytes() {
 
 }  // namespace
 
-CacheFlush::CacheFlush(ThreadTeam& team, int parts)
-    : team_(team), bytes_(flush_bytes() / static_cast<std::size_t>(parts)) {}
+CacheFlush::CacheFlush(ThreadTeam& team) : team_(team), bytes_(flush_bytes()) {}
 
 void CacheFlush::operator()() {
   constexpr std::size_t kChunk = std::size_t{1} << 18;

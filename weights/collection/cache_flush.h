@@ -8,9 +8,8 @@ namespace neuroshard {
 /// Leaves nothing of what went before in the caches of this machine's processor.
 class CacheFlush {
  public:
-  /// One of `parts` that flush at once, in processes or threads of their own. `team` is borrowed.
-  /// Throws std::bad_alloc.
-  explicit CacheFlush(ThreadTeam& team, int parts = 1);
+  /// `team` is borrowed. Throws std::bad_alloc.
+  explicit CacheFlush(ThreadTeam& team);
 
   void operator()();
 

@@ -82,8 +82,6 @@ std::int64_t move_touches(std::vector<std::uint32_t>& touches, std::int64_t surp
   return surplus;
 }
 
-}  // namespace
-
 void require_summed(const Table& table) {
   const std::string of_table = table.name.empty() ? "" : "table '" + printable(table.name) + "': ";
   if (table.features != 1.0) {
@@ -98,6 +96,8 @@ void require_summed(const Table& table) {
                 "; operators that are measured sum up rows as they are: leave it out");
   }
 }
+
+}  // namespace
 
 std::int64_t lookups_of_batch(const Table& table, std::int64_t batch) {
   require_summed(table);

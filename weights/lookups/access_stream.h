@@ -16,12 +16,8 @@ struct AccessStream {
   std::vector<std::int64_t> offsets{0};  ///< batch + 1 entries.
 };
 
-/// Throws Error unless one feature reads the table, and its rows are summed up as they are: others
-/// are not measured.
-void require_summed(const Table& table);
-
-/// round(pooling_factor * batch), of a table that require_summed() takes. Throws Error at 2^32
-/// lookups or more.
+/// round(pooling_factor * batch). Throws Error at 2^32 lookups or more, and unless one feature
+/// reads the table and its rows are summed up as they are: other operators are not measured.
 [[nodiscard]] std::int64_t lookups_of_batch(const Table& table, std::int64_t batch);
 
 /// How often a batch touches each of the distinct rows of a table: whole numbers with the table's

@@ -31,8 +31,6 @@ class StreamStore {
   [[nodiscard]] std::int64_t batch() const { return batch_; }
   /// Of the lookups that are kept, whether anybody uses them or not.
   [[nodiscard]] std::size_t bytes() const;
-  /// How many of them may be kept that nobody uses.
-  [[nodiscard]] std::size_t max_bytes() const { return max_bytes_; }
 
  private:
   struct Entry {

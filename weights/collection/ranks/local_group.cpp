@@ -68,13 +68,10 @@ class Meeting {
 
 class LocalGroup : public RankGroup {
  public:
-  LocalGroup(Meeting& meeting, int rank, int size, bool has_own_cpus) : meeting_(meeting) {
+  LocalGroup(Meeting& meeting, int rank, int size) : meeting_(meeting) {
     rank_ = rank;
     size_ = size;
     local_rank_ = rank;
-    in_one_process_ = true;
-    has_own_cpus_ = has_own_cpus;
-    machines_.assign(static_cast<std::size_t>(size), 0);
   }
 
   void broadcast(std::span<std::byte> bytes) const override {
@@ -121,28 +118,6 @@ class LocalGroup : public RankGroup {
     });
   }
 
-  // Each rank adds up a part, in the order of the ranks, and takes the others' parts from them.
-  void add_up(std::span<float> values) const override {
-    // Of the values; part `size_` begins where they end.
-    const auto first_of = [&](int rank) {
-      return values.size() * static_cast<std::size_t>(rank) / static_cast<std::size_t>(size_);
-    };
-    const std::size_t first = first_of(rank_);
-    std::vector<float> sums(first_of(rank_ + 1) - first, 0.0F);
-    share(values.data(), [&] {
-      for (int r = 0; r < size_; ++r) {
-        const float* const of_rank = static_cast<const float*>(meeting_.shown(r)) + first;
-        for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += of_rank[i];
-      }
-    });
-    share(sums.data(), [&] {
-      for (int r = 0; r < size_; ++r) {
-        std::copy_n(static_cast<const float*>(meeting_.shown(r)), first_of(r + 1) - first_of(r),
-                    values.data() + first_of(r));
-      }
-    });
-  }
-
   Clock::time_point common_start(std::chrono::nanoseconds ahead) const override {
     const Clock::time_point mine = Clock::now();
     Clock::time_point last = mine;
@@ -180,7 +155,7 @@ void run_local_ranks(int size, const std::function<void(RankGroup&)>& work) {
     std::exception_ptr failure;
     try {
       const RankCpus cpus(rank, size);
-      LocalGroup group(meeting, rank, size, cpus.pinned());
+      LocalGroup group(meeting, rank, size);
       work(group);
     } catch (...) {
       failure = std::current_exception();

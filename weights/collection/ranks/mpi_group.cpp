@@ -117,17 +117,6 @@ void MpiGroup::all_to_all(const void* send, const PeerParts& sent, void* receive
   MPI_Type_free(&element);
 }
 
-void MpiGroup::add_up(std::span<float> values) const {
-  constexpr std::size_t kMost = std::size_t{1} << 30;
-  for (std::size_t first = 0; first < values.size(); first += kMost) {
-    const std::size_t count = std::min(kMost, values.size() - first);
-    finish(*waits_, [&](MPI_Request* request) {
-      MPI_Iallreduce(MPI_IN_PLACE, values.data() + first, static_cast<int>(count), MPI_FLOAT,
-                     MPI_SUM, MPI_COMM_WORLD, request);
-    });
-  }
-}
-
 Clock::time_point MpiGroup::common_start(std::chrono::nanoseconds ahead) const {
   const std::int64_t mine = nanoseconds_now() + ahead_.count();
   std::int64_t last = 0;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "weights/collection/ranks/clock_difference.h"
 #include "weights/collection/ranks/hung_ranks.h"
@@ -23,7 +24,6 @@ class MpiGroup : public RankGroup {
   [[nodiscard]] bool any(bool value) const override;
   void all_to_all(const void* send, const PeerParts& sent, void* receive, const PeerParts& received,
                   std::size_t element_bytes) const override;
-  void add_up(std::span<float> values) const override;
   [[nodiscard]] Clock::time_point common_start(std::chrono::nanoseconds ahead) const override;
   void compare_clocks() override;
 
@@ -39,6 +39,7 @@ class MpiGroup : public RankGroup {
   HangPolicy policy_;
   std::unique_ptr<RankWaits> waits_;
   std::chrono::nanoseconds ahead_{0};
+  std::vector<int> machines_;  ///< [size]: of each rank, the lowest rank on its machine.
 };
 
 }  // namespace neuroshard::ranks

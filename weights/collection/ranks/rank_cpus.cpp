@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <fstream>
 #include <string>
-#include <thread>
 #include <utility>
 
 namespace neuroshard::ranks {
@@ -59,11 +58,6 @@ std::vector<int> cpus_of_rank(const std::vector<int>& cpus, const std::vector<in
   return {cpus.begin() + place(own), cpus.begin() + place(own + 1)};
 }
 
-int usable_cpus() {
-  const auto allowed = static_cast<int>(allowed_cpus().size());
-  return allowed > 0 ? allowed : static_cast<int>(std::thread::hardware_concurrency());
-}
-
 RankCpus::RankCpus(int rank, int size) {
   const std::vector<int> all = allowed_cpus();
   std::vector<std::pair<std::pair<int, int>, int>> sorted;
@@ -83,7 +77,7 @@ RankCpus::RankCpus(int rank, int size) {
 }
 
 RankCpus::~RankCpus() {
-  if (pinned()) (void)run_on(before_);
+  if (!before_.empty()) (void)run_on(before_);
 }
 
 }  // namespace neuroshard::ranks

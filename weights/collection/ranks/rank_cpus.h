@@ -10,9 +10,6 @@ namespace neuroshard::ranks {
 [[nodiscard]] std::vector<int> cpus_of_rank(const std::vector<int>& cpus,
                                             const std::vector<int>& cores, int rank, int size);
 
-/// That the calling thread may run on; those of the machine where the system does not say.
-[[nodiscard]] int usable_cpus();
-
 /// While it lives, the calling thread, and those that it starts, run on this rank's part of the
 /// CPUs that the thread may use, as are other ranks on theirs. Without effect where there are fewer
 /// CPUs than ranks, or the system refuses.
@@ -22,9 +19,6 @@ class RankCpus {
   ~RankCpus();
   RankCpus(const RankCpus&) = delete;
   RankCpus& operator=(const RankCpus&) = delete;
-
-  /// False if it is without effect.
-  [[nodiscard]] bool pinned() const { return !before_.empty(); }
 
  private:
   std::vector<int> before_;  ///< Empty: nothing was changed.

@@ -1,6 +1,5 @@
 #include "weights/collection/ranks/rank_group.h"
 
-#include <algorithm>
 #include <numeric>
 #include <utility>
 
@@ -16,11 +15,6 @@ PeerParts PeerParts::packed(std::vector<std::int64_t> counts) {
 
 std::int64_t PeerParts::total() const {
   return std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
-}
-
-int RankGroup::local_size() const {
-  const int machine = machines_[static_cast<std::size_t>(rank_)];
-  return static_cast<int>(std::ranges::count(machines_, machine));
 }
 
 }  // namespace neuroshard::ranks

@@ -38,14 +38,6 @@ class RankGroup {
   /// Among the ranks of this machine.
   [[nodiscard]] int local_rank() const { return local_rank_; }
   [[nodiscard]] int nodes() const { return nodes_; }
-  /// [size]: of each rank, the lowest rank on its machine.
-  [[nodiscard]] const std::vector<int>& machines() const { return machines_; }
-  /// Ranks of this machine.
-  [[nodiscard]] int local_size() const;
-  /// True if all ranks are threads of one process.
-  [[nodiscard]] bool in_one_process() const { return in_one_process_; }
-  /// True if the CPUs that this rank may run on are known to be its own (RankCpus).
-  [[nodiscard]] bool has_own_cpus() const { return has_own_cpus_; }
 
   /// Rank 0's bytes to all.
   virtual void broadcast(std::span<std::byte> bytes) const = 0;
@@ -56,8 +48,6 @@ class RankGroup {
   /// Each rank's elements to every other, `element_bytes` each, at most 2^31 of them.
   virtual void all_to_all(const void* send, const PeerParts& sent, void* receive,
                           const PeerParts& received, std::size_t element_bytes) const = 0;
-  /// Makes each of `values`, as many on all ranks, the sum over the ranks: the same on all.
-  virtual void add_up(std::span<float> values) const = 0;
 
   /// An instant that all ranks agree on and that lies `ahead` after the last of them has come here,
   /// by the clock of this rank.
@@ -76,9 +66,6 @@ class RankGroup {
   int size_ = 1;
   int local_rank_ = 0;
   int nodes_ = 1;
-  bool in_one_process_ = false;
-  bool has_own_cpus_ = false;
-  std::vector<int> machines_{0};
 };
 
 }  // namespace neuroshard::ranks

@@ -5,7 +5,6 @@
 #include <array>
 #include <cstdint>
 #include <mutex>
-#include <numeric>
 #include <span>
 #include <stdexcept>
 #include <vector>
@@ -22,7 +21,6 @@ void expect_five_ranks_speak(RankGroup& group) {
   EXPECT_EQ(group.size(), 5);
   EXPECT_EQ(group.nodes(), 1);
   EXPECT_EQ(group.local_rank(), group.rank());
-  EXPECT_EQ(group.local_size(), 5);
   std::array<int, 2> numbers = {group.rank() + 5, group.rank() * 7};
   group.broadcast(std::as_writable_bytes(std::span(numbers)));
   EXPECT_EQ(numbers, (std::array<int, 2>{5, 0}));
@@ -90,19 +88,6 @@ TEST(LocalGroup, SendsEachRankItsPart) {
     Random random(seed);
     const PartSizes sizes = random_part_sizes(4, 5, random);
     run_local_ranks(4, [&](RankGroup& group) { expect_each_gets_its_part(group, sizes); });
-  }
-}
-
-TEST(LocalGroup, AddsUpTheSameOnAll) {
-  for (const std::size_t count : {0U, 1U, 3U, 1000U}) {
-    run_local_ranks(4, [&](RankGroup& group) {
-      std::vector<float> values(count);
-      std::iota(values.begin(), values.end(), static_cast<float>(group.rank()));
-      group.add_up(values);
-      for (std::size_t i = 0; i < count; ++i) {
-        EXPECT_EQ(values[i], 4.0F * static_cast<float>(i) + 6.0F);
-      }
-    });
   }
 }
 

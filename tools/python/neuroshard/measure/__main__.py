@@ -16,7 +16,7 @@ import torch
 
 from neuroshard._core import PlanCost, Task, Weights, load_plan, load_task
 from neuroshard.errors import Error
-from neuroshard.measure.plan_runs import Case, Settings, batch_of, measure_plans
+from neuroshard.measure.plan_runs import Case, Settings, batch_of, measure_plans, require_ranks
 from neuroshard.measure.report import Machine, MeasuredPlan, Report
 from neuroshard.ranks import EXIT_CODE, Ranks, print_error
 from neuroshard.shared_planner import simulate
@@ -91,18 +91,16 @@ def require_options(options: argparse.Namespace) -> None:
             raise Error(f"--{name.replace('_', '-')} is {value}; give at least {least}")
     if options.rank_timeout_s <= 0:
         raise Error(f"--rank-timeout-s is {options.rank_timeout_s:g}; give seconds above 0")
+    if options.json and options.json != "-" and not Path(options.json).absolute().parent.is_dir():
+        raise Error(f"{options.json}: cannot be written: there is no such folder", "io")
 
 
 def load_inputs(options: argparse.Namespace, ranks: Ranks) -> Inputs:
     task = load_task(options.task)
-    if task.devices != ranks.size:
-        raise Error(
-            f"{options.task}: devices is {task.devices}, and there are {ranks.size} ranks; "
-            f"give torchrun --nproc-per-node {task.devices}"
-        )
     weights = Weights.load(options.weights) if options.weights else Weights.builtin(options.hardware)
     predicted = [simulate(task, load_plan(path, task), weights=weights) for path in options.plans]
-    cases = [Case.of(task, cost, path) for cost, path in zip(predicted, options.plans)]
+    cases = [Case.of(task, cost, path, options.task) for cost, path in zip(predicted, options.plans)]
+    require_ranks(ranks, cases[0])
     return Inputs(cases, predicted, f"{options.weights or 'built-in weights'}: {weights.origin}")
 
 
@@ -162,18 +160,17 @@ def run(options: argparse.Namespace, ranks: Ranks) -> int:
     if ranks.rank == 0:
         if sys.stderr.isatty():
             print("\r\x1b[K", end="", file=sys.stderr, flush=True)
-        machine = Machine(
-            ranks.size, len(set(hosts)), ranks.device.type, hardware_name(ranks), torch.get_num_threads(), torch.__version__
-        )
+        hardware, threads = hardware_name(ranks), torch.get_num_threads()
+        machine = Machine(ranks.size, len(set(hosts)), ranks.device.type, hardware, threads, torch.__version__)
         plans = [
             MeasuredPlan(case.name, predicted, run)
             for case, predicted, run in zip(inputs.cases, inputs.predicted, runs)
         ]
         report = Report(machine, settings, batch_of(task, settings), inputs.weights, notes_of(task), plans)
         document = json.dumps(report.document(), indent=2) + "\n"
+        print(document if options.json == "-" else report.text(), end="")
         if options.json and options.json != "-":
             write_whole(options.json, document)
-        print(document if options.json == "-" else report.text(), end="")
     return EXIT_NOT_ALL if any(run.error for run in runs) else 0
 
 

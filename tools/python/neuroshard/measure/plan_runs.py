@@ -44,10 +44,11 @@ class Case(NamedTuple):
     """For messages and reports."""
     memory_bytes: list[int]
     """What the plan takes on each device."""
+    task_name: str = "task"
 
     @classmethod
-    def of(cls, task: Task, predicted: PlanCost, name: str) -> "Case":
-        return cls(task, predicted.plan, name, [int(count) for count in predicted.memory_bytes])
+    def of(cls, task: Task, predicted: PlanCost, name: str, task_name: str = "task") -> "Case":
+        return cls(task, predicted.plan, name, [int(count) for count in predicted.memory_bytes], task_name)
 
 
 class Spread(NamedTuple):
@@ -113,17 +114,22 @@ def measure_plans(
             on_progress(where)
             ranks.step(f"{where}: drawing lookups")
             if model is None or model.task is not case.task:
-                if case.task.devices != ranks.size:
-                    raise Error(
-                        f"task: devices is {case.task.devices}, and there are {ranks.size} ranks; "
-                        f"give torchrun --nproc-per-node {case.task.devices}"
-                    )
-                model = TaskModel(case.task, ranks.device)
+                require_ranks(ranks, case)
+                model = TaskModel(case.task, ranks.device, case.task_name)
                 lookups = model.lookups(batch_of(case.task, settings), ranks.rank, settings.seed)
             run.error = lack_of_memory(ranks, case)
             if not run.error:
                 measure_once(ranks, model, case, run, lookups, settings, flush, where)
     return runs
+
+
+def require_ranks(ranks: Ranks, case: Case) -> None:
+    devices = case.task.devices
+    if devices != ranks.size:
+        raise Error(
+            f"{case.task_name}: devices is {devices}, and there are {ranks.size} ranks; "
+            f"give torchrun --nproc-per-node {devices}"
+        )
 
 
 def batch_of(task: Task, settings: Settings) -> int:
@@ -187,7 +193,7 @@ def lack_of_memory(ranks: Ranks, case: Case) -> str:
         if lack is not None:
             needed_gib, free_gib = (count / 2**30 for count in lack)
             of_all = " and the others of its machine" if ranks.device.type == "cpu" else ""
-            return f"memory: device {device}{of_all}: the plan takes {needed_gib:.2f} GiB, and {free_gib:.2f} GiB are free"
+            return f"memory: device {device}{of_all}: the plan takes {needed_gib:.2f} GiB of {free_gib:.2f} GiB that are free"
     return ""
 
 

@@ -158,8 +158,8 @@ def range_text(spread: Spread) -> str:
 
 def aligned(rows: list[list[str]]) -> list[str]:
     widths = [max(map(len, column)) for column in zip(*rows)]
-    return [
-        "  ".join(text.ljust(width) if not column else text.rjust(width) for column, (text, width) in enumerate(zip(row, widths)))
-        .rstrip()
-        for row in rows
-    ]
+    lines = []
+    for first, *others in rows:
+        padded = [first.ljust(widths[0]), *(text.rjust(width) for text, width in zip(others, widths[1:]))]
+        lines.append("  ".join(padded).rstrip())
+    return lines

@@ -1,5 +1,6 @@
 """A TorchRec model of the tables of a task, and lookups for it."""
 
+import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -77,12 +78,18 @@ class Lookups(NamedTuple):
 
 
 class TaskModel:
-    """Raises Error if TorchRec cannot run the tables of the task."""
+    """Raises Error, which calls the task `name`, if TorchRec cannot run its tables."""
 
-    def __init__(self, task: Task, device: torch.device) -> None:
+    def __init__(self, task: Task, device: torch.device, name: str = "task") -> None:
         self.task = task
         self.device = device
-        self.optimizer = single_optimizer(task, device)
+        try:
+            self.optimizer = single_optimizer(task, device)
+            require_types(task, device)
+            for index, table in enumerate(task.tables):
+                whole_features(index, table)
+        except Error as error:
+            raise Error(f"{name}: {error}") from error
         self.modules: dict[str, list[int]] = {}
         """Tables of each module, by their places in the task."""
         for index, table in enumerate(task.tables):
@@ -98,8 +105,6 @@ class TaskModel:
             devices_per_node=task.devices_per_node,
         )
         sent = task.exchange
-        if (sent.forward_share, sent.backward_share) != (1.0, 1.0) or sent.deduplicate_ids:
-            raise Error("task: exchange has shares or deduplicate_ids, which cannot be measured; leave them out")
         codecs = None
         if (sent.forward, sent.backward) != ("fp32", "fp32"):
             types = QCommsConfig(forward_precision=CommType(sent.forward), backward_precision=CommType(sent.backward))
@@ -121,11 +126,10 @@ class TaskModel:
             return EmbeddingCollection(
                 tables=[EmbeddingConfig(**common_config(index, table)) for index, table in tables], device=meta
             )
+        poolings = {"sum": PoolingType.SUM, "mean": PoolingType.MEAN}
         return EmbeddingBagCollection(
             tables=[
-                EmbeddingBagConfig(
-                    **common_config(index, table), pooling=PoolingType.MEAN if table.pooling == "mean" else PoolingType.SUM
-                )
+                EmbeddingBagConfig(**common_config(index, table), pooling=poolings[table.pooling])
                 for index, table in tables
             ],
             is_weighted=name == "weighted",
@@ -134,17 +138,20 @@ class TaskModel:
 
     def sharding_plan(self, plan: Plan, local_size: int) -> ShardingPlan:
         """Raises Error if TorchRec cannot shard the tables so."""
-        if self.device.type == "cpu" and any(table.weight_type == "int8" for table in self.task.tables):
-            raise Error("task: weight_type int8 cannot be trained on CPUs; give fp32 or fp16")
         topology = Topology(world_size=self.task.devices, compute_device=self.device.type, local_world_size=local_size)
-        return to_sharding_plan(
-            self.named_task,
-            plan,
-            self.unsharded(),
-            topology=topology,
-            sharders=self.sharders,
-            constraints=self.grids(plan),
-        )
+        try:
+            return to_sharding_plan(
+                self.named_task,
+                plan,
+                self.unsharded(),
+                topology=topology,
+                sharders=self.sharders,
+                constraints=self.grids(plan),
+            )
+        except Error as error:
+            own_name = r"\b(?:pooled|weighted|sequences)\.table_(\d+)"
+            text = re.sub(own_name, lambda found: label(int(found[1]), self.task.tables[int(found[1])]), str(error))
+            raise Error(text) from error
 
     def grids(self, plan: Plan) -> dict[str, ParameterConstraints]:
         """TorchRec offers them where constraints name them alone."""
@@ -220,18 +227,30 @@ def common_config(index: int, table: Table) -> dict[str, Any]:
     }
 
 
+def label(index: int, table: Table) -> str:
+    return table.name or str(index)
+
+
 def whole_features(index: int, table: Table) -> int:
     if table.features != int(table.features):
-        raise Error(f"task: table {table.name or index}: features is {table.features}; TorchRec needs a whole number")
+        raise Error(f"table {label(index, table)}: features is {table.features}; TorchRec needs a whole number")
     return int(table.features)
+
+
+def require_types(task: Task, device: torch.device) -> None:
+    sent = task.exchange
+    if (sent.forward_share, sent.backward_share) != (1.0, 1.0) or sent.deduplicate_ids:
+        raise Error("exchange has shares or deduplicate_ids, which cannot be measured; leave them out")
+    if device.type == "cpu" and any(table.weight_type == "int8" for table in task.tables):
+        raise Error("weight_type int8 cannot be trained on CPUs; give fp32 or fp16")
 
 
 def single_optimizer(task: Task, device: torch.device) -> str:
     names = sorted({table.optimizer for table in task.tables})
     if len(names) > 1:
-        raise Error(f"task: optimizer of tables is {' and '.join(names)}; give all tables one to measure plans")
+        raise Error(f"optimizer of tables is {' and '.join(names)}; give all tables one to measure plans")
     if device.type == "cpu" and names[0] not in ON_CPUS:
-        raise Error(f"task: optimizer {names[0]} is not there on CPUs; {give(ON_CPUS)}")
+        raise Error(f"optimizer {names[0]} is not there on CPUs; {give(ON_CPUS)}")
     return names[0]
 
 

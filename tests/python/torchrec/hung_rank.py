@@ -1,0 +1,29 @@
+"""A rank of `neuroshard.measure`; rank 1 hangs in the lookups of its third iteration. `hung_rank.py HOW ARGUMENT...`, by
+torchrun; HOW is "sleep" or "stop"."""
+
+import os
+import signal
+import sys
+import time
+
+from neuroshard.measure.__main__ import main
+from neuroshard.measure.iteration import ShardedTables
+
+how = sys.argv.pop(1)
+look_up = ShardedTables.look_up
+calls = 0
+
+
+def hang(self: ShardedTables) -> None:
+    global calls
+    calls += 1
+    # The first is before the iterations.
+    if os.environ["RANK"] == "1" and calls == 4:
+        if how == "stop":
+            os.kill(os.getpid(), signal.SIGSTOP)
+        time.sleep(1000)
+    look_up(self)
+
+
+ShardedTables.look_up = hang  # type: ignore[method-assign]
+sys.exit(main())
