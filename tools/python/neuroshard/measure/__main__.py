@@ -110,6 +110,8 @@ def notes_of(task: Task) -> list[str]:
         notes.append("The task's overlap is left out: all runs one after the other, without a dense part.")
     if any(device.base_ms for device in task.device_list):
         notes.append("Base loads of devices are left out.")
+    if any(table.replica_gradients == "touched" for table in task.tables):
+        notes.append("TorchRec reduces dense gradients of replicas: those of touched rows alone are only predicted.")
     return notes
 
 

@@ -8,6 +8,7 @@ from typing import Any, cast
 import torch
 import torch.distributed as dist
 from torch import nn
+from torch._C._distributed_c10d import GradBucket
 from torch.nn.parallel import DistributedDataParallel
 from torchrec.distributed.model_parallel import DistributedModelParallel
 from torchrec.distributed.types import ShardedModule, ShardingPlan
@@ -131,7 +132,7 @@ class ShardedTables:
         self.optimizer.zero_grad()
         self.watch.lap("all_reduce")
 
-    def reduce_gradients(self, _: object, bucket: dist.GradBucket) -> torch.futures.Future[torch.Tensor]:
+    def reduce_gradients(self, _: object, bucket: GradBucket) -> torch.futures.Future[torch.Tensor]:
         """What DistributedDataParallel does, too; the first of an iteration is the end of the operators."""
         if self.updating:
             self.updating = False

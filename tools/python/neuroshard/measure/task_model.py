@@ -119,7 +119,7 @@ class TaskModel:
         """Without memory of its own."""
         return nn.ModuleDict({name: self.module(name) for name in self.modules})
 
-    def module(self, name: str) -> nn.Module:
+    def module(self, name: str) -> EmbeddingCollection | EmbeddingBagCollection:
         tables = [(index, self.task.tables[index]) for index in self.modules[name]]
         meta = torch.device("meta")
         if name == "sequences":
