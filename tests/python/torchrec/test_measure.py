@@ -2,13 +2,18 @@
 
 import json
 import socket
+import time
 from pathlib import Path
 
 import pytest
+import torch
 from measured_plans import run_ranks, table, task_text, write_plan
 
 import neuroshard as ns
 from neuroshard.measure import Spread, accuracy_of
+from neuroshard.measure.task_model import TaskModel
+from neuroshard.placed_slices import PlacedSlice, plan_from_slices
+from neuroshard.ranks import Stopwatch
 
 MEASURE = ("-m", "neuroshard.measure")
 QUICK = ("--rounds", "2", "--iterations", "3", "--warm-up", "1", "--device", "cpu")
@@ -133,6 +138,35 @@ def test_bad_input_says_what_to_do(text: str, arguments: list[str], message: str
     assert ended.returncode == 2
     assert "Traceback" not in ended.stderr
     assert message in ended.stderr
+
+
+def test_a_rank_cannot_hold_slices_of_several_widths_of_a_table() -> None:
+    task = ns.parse_task(task_text([table(dim=32, name="wide"), table()], 2))
+    slices: list[PlacedSlice] = [(0, 0, 0, 16), (1, 0, 16, 12), (1, 0, 28, 4), (0, 1, 0, 16)]
+    model = TaskModel(task, torch.device("cpu"))
+    with pytest.raises(ns.Error, match="table wide has shards of 4 and 12 columns on rank 1, which TorchRec cannot"):
+        model.sharding_plan(plan_from_slices(task, slices), 2)
+    slices[2] = (0, 0, 28, 4)
+    with pytest.raises(ns.Error, match="table wide has shards of 4 and 16 columns on rank 0"):
+        model.sharding_plan(plan_from_slices(task, slices), 2)
+    # Of several widths on several ranks it holds all.
+    three = ns.parse_task(task_text([table(dim=32, name="wide"), table()], 3))
+    slices[2] = (2, 0, 28, 4)
+    plan = TaskModel(three, torch.device("cpu")).sharding_plan(plan_from_slices(three, slices), 3)
+    assert plan.plan["pooled"]["table_0"].ranks == [0, 1, 2]  # type: ignore[index]
+
+
+def test_laps_of_one_name_are_added_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = iter([10.0, 10.5, 10.75, 12.0, 20.0, 20.25])
+    monkeypatch.setattr(time, "perf_counter", lambda: next(clock))
+    watch = Stopwatch(torch.device("cpu"))
+    watch.start()
+    for name in ("ids", "lookup", "ids"):
+        watch.lap(name)
+    assert watch.laps_ms() == {"ids": 1750.0, "lookup": 250.0}
+    watch.start()
+    watch.lap("lookup")
+    assert watch.laps_ms() == {"lookup": 250.0}
 
 
 def test_accuracy_counts_pairs_in_order() -> None:
