@@ -68,11 +68,6 @@ std::shared_ptr<const AccessStream> StreamStore::stream(std::size_t table) {
   return made;
 }
 
-std::size_t StreamStore::bytes() const {
-  const std::lock_guard lock(mutex_);
-  return bytes_;
-}
-
 void StreamStore::evict(std::size_t keep) {
   for (auto use = uses_.end(); bytes_ > max_bytes_ && use != uses_.begin();) {
     --use;

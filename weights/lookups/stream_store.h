@@ -29,8 +29,6 @@ class StreamStore {
 
   [[nodiscard]] std::shared_ptr<const AccessStream> stream(std::size_t table);
   [[nodiscard]] std::int64_t batch() const { return batch_; }
-  /// Of the lookups that are kept, whether anybody uses them or not.
-  [[nodiscard]] std::size_t bytes() const;
 
  private:
   struct Entry {
@@ -43,11 +41,11 @@ class StreamStore {
   std::int64_t batch_;
   std::size_t max_bytes_;
   std::function<AccessStream(std::size_t table)> make_;  ///< Called by any thread.
-  mutable std::mutex mutex_;
+  std::mutex mutex_;
   std::condition_variable made_;
   std::unordered_map<std::size_t, Entry> entries_;
   std::list<std::size_t> uses_;  ///< Latest first.
-  std::size_t bytes_ = 0;
+  std::size_t bytes_ = 0;  ///< Of the lookups that are kept, whether anybody uses them or not.
 };
 
 }  // namespace neuroshard

@@ -84,10 +84,20 @@ def test_a_rank_that_hangs_ends_the_run_and_is_named(how: str, expected: str, tm
     file.write_text(task_text([table(), table()], 2))
     plan = write_plan(tmp_path / "plan.json", ns.load_task(file), [(0, 0, 0, 16), (1, 1, 0, 16)])
     arguments = ("--task", str(file), "--plan", plan, *QUICK, "--rank-timeout-s", "6")
-    ended = run_ranks(2, "hung_rank.py", how, *arguments)
+    ended = run_ranks(2, "broken_rank.py", how, *arguments)
     assert ended.returncode != 0
     named = expected.format(host=socket.gethostname(), plan=plan)
     assert f"no progress for 6 s: {named}. It hangs, or needs more time: --rank-timeout-s 12" in ended.stderr
+
+
+def test_a_rank_that_fails_ends_the_run_and_alone_says_why(tmp_path: Path) -> None:
+    file = tmp_path / "task.json"
+    file.write_text(task_text([table(), table()], 2))
+    plan = write_plan(tmp_path / "plan.json", ns.load_task(file), [(0, 0, 0, 16), (1, 1, 0, 16)])
+    ended = run_ranks(2, "broken_rank.py", "fail", "--task", str(file), "--plan", plan, *QUICK)
+    assert ended.returncode != 0
+    errors = [line for line in ended.stderr.splitlines() if line.startswith("neuroshard: error")]
+    assert errors == ["neuroshard: error: rank 1: RuntimeError: no such row"]
 
 
 def test_one_rank_needs_no_torchrun(tmp_path: Path) -> None:
@@ -100,6 +110,18 @@ def test_one_rank_needs_no_torchrun(tmp_path: Path) -> None:
     assert lines[0].split() == "device total ms compute forward backward ids all_reduce update lookup".split()
     assert [line.split()[0] for line in lines[1:4]] == ["0", "quartiles", "predicted"]
     assert "1 rank of" in ended.stdout
+
+
+def test_a_plan_for_which_memory_lacks_is_not_run(tmp_path: Path) -> None:
+    file = tmp_path / "task.json"
+    # 1,430 GiB.
+    file.write_text(task_text([table(row=3_000_000_000, dim=128)], 1, memory_gb=4000))
+    plan = write_plan(tmp_path / "plan.json", ns.load_task(file), [(0, 0, 0, 128)])
+    result = tmp_path / "measured.json"
+    ended = run_ranks(1, *MEASURE, "--task", str(file), "--plan", plan, *QUICK, "--json", str(result))
+    assert ended.returncode == 1, ended.stderr[-3000:]
+    error = json.loads(result.read_text())["plans"][0]["error"]
+    assert error.startswith("memory: device 0 and the others of its machine: the plan takes 1430.51 GiB of ")
 
 
 TWO_OPTIMIZERS = task_text([table(optimizer="sgd"), table(optimizer="adagrad")], 1)

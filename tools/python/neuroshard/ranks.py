@@ -176,8 +176,14 @@ class Ranks:
         dist.destroy_process_group()
 
     def fail(self, message: str) -> NoReturn:
-        """Ends this process, and with it the run; torchrun ends the other ranks."""
-        print_error(message)
+        """Ends this process, and with it the run: torchrun ends the other ranks, or they fail for want of this one. The
+        first to fail says why."""
+        try:
+            first = self.store.add("failed", 1) == 1
+        except RuntimeError:  # The process that keeps the store has ended.
+            first = True
+        if first:
+            print_error(message)
         os._exit(EXIT_CODE)
 
 

@@ -1,5 +1,5 @@
-"""A rank of `neuroshard.measure`; rank 1 hangs in the lookups of its third iteration. `hung_rank.py HOW ARGUMENT...`, by
-torchrun; HOW is "sleep" or "stop"."""
+"""A rank of `neuroshard.measure`; rank 1 hangs, or fails, in the lookups of its third iteration. `broken_rank.py HOW
+ARGUMENT...`, by torchrun; HOW is "sleep", "stop" or "fail"."""
 
 import os
 import signal
@@ -21,6 +21,8 @@ def hang(self: ShardedTables) -> None:
     if os.environ["RANK"] == "1" and calls == 4:
         if how == "stop":
             os.kill(os.getpid(), signal.SIGSTOP)
+        if how == "fail":
+            raise RuntimeError("no such row")
         time.sleep(1000)
     look_up(self)
 
