@@ -77,7 +77,7 @@ def different_plans(task: neuroshard.Task, weights: neuroshard.Weights | None, f
 
 
 def measure(options: argparse.Namespace, ranks: int, task: Path, plans: list[str], result: Path) -> dict[str, Any]:
-    """What was measured of each plan file, where it could be."""
+    """The results of each plan file that could be measured."""
     if not result.exists():
         command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", str(ranks)]
         command += ["-m", "neuroshard.measure", "--task", str(task), "--plans", *plans, "--json", str(result)]

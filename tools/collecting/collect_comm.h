@@ -18,7 +18,7 @@ struct CollectComm {
   CommDrawOptions draw;
   std::optional<int> devices;  ///< Measured backends: as many as there are ranks.
   std::string backend;
-  std::optional<int> rank_timeout_s;  ///< Of ranks of MPI; nothing: the default.
+  std::optional<int> rank_timeout_s;  ///< Ranks of MPI alone; nothing: the default.
   std::string network = std::string(kDefaultNetwork);
   std::int64_t batch = kDefaultBatchSize;
   MeasurementProtocol protocol;

@@ -1,5 +1,5 @@
-// What the program `neuroshard`, which knows nothing of MPI, has in place of
-// collect_over_ranks.cpp: it becomes the program `neuroshard-mpi` beside it.
+// The program `neuroshard` knows nothing of MPI and has this in place of collect_over_ranks.cpp: it
+// becomes the program `neuroshard-mpi` beside it.
 #include <unistd.h>
 
 #include <cerrno>

@@ -45,7 +45,7 @@ class StreamStore {
   std::condition_variable made_;
   std::unordered_map<std::size_t, Entry> entries_;
   std::list<std::size_t> uses_;  ///< Latest first.
-  std::size_t bytes_ = 0;  ///< Of the lookups that are kept, whether anybody uses them or not.
+  std::size_t bytes_ = 0;        ///< All lookups that are kept, whether anybody uses them or not.
 };
 
 }  // namespace neuroshard

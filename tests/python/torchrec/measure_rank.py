@@ -38,7 +38,7 @@ CASES: dict[str, tuple[list[dict[str, object]], list[PlacedSlice], list[int]]] =
 
 
 def outputs_of(task: ns.Task, index: int, weights: torch.Tensor, lookups: Lookups) -> list[torch.Tensor]:
-    """Of each feature, for the samples of one rank."""
+    """Outputs of each feature for the samples of one rank."""
     samples = BATCH // task.devices
     pooling = task.tables[index].pooling
     begin = 0

@@ -171,7 +171,7 @@ def test_a_rank_cannot_hold_slices_of_several_widths_of_a_table() -> None:
     slices[2] = (0, 0, 28, 4)
     with pytest.raises(ns.Error, match="table wide has shards of 4 and 16 columns on rank 0"):
         model.sharding_plan(plan_from_slices(task, slices), 2)
-    # Of several widths on several ranks it holds all.
+    # Ranks may hold other widths than others.
     three = ns.parse_task(task_text([table(dim=32, name="wide"), table()], 3))
     slices[2] = (2, 0, 28, 4)
     plan = TaskModel(three, torch.device("cpu")).sharding_plan(plan_from_slices(three, slices), 3)

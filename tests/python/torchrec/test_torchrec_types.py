@@ -1,4 +1,4 @@
-"""What needs PyTorch or TorchRec is typed. What TorchRec itself has no types for counts as Any."""
+"""The package is typed where it needs PyTorch or TorchRec, too. Untyped names of TorchRec count as Any."""
 
 import subprocess
 import sys

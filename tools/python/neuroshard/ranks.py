@@ -76,7 +76,7 @@ class Watchdog:
                 os._exit(EXIT_CODE)
 
     def places(self) -> dict[int, Place]:
-        """Of the ranks that answer."""
+        """Asks all ranks; those that do not answer are missing."""
         end = time.monotonic() + ANSWER_S
         waited = list(range(self.size))
         while waited and time.monotonic() < end:
@@ -208,7 +208,7 @@ class Stopwatch:
         self.record()
 
     def lap(self, name: str) -> None:
-        """What came since the last mark is of `name`."""
+        """The time since the last mark is of `name`."""
         self.names.append(name)
         self.record()
 

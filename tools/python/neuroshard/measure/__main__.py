@@ -101,7 +101,7 @@ def load_inputs(options: argparse.Namespace, ranks: Ranks) -> Inputs:
     predicted = [simulate(task, load_plan(path, task), weights=weights) for path in options.plans]
     cases = [Case.of(task, cost, path, options.task) for cost, path in zip(predicted, options.plans)]
     require_ranks(ranks, cases[0])
-    return Inputs(cases, predicted, f"{options.weights or 'built-in weights'}: {weights.origin}")
+    return Inputs(cases, predicted, weights.origin)
 
 
 def notes_of(task: Task) -> list[str]:

@@ -36,9 +36,7 @@ class ShardedTables:
         modules = cast(nn.ModuleDict, self.sharded.module)
         self.modules = [cast(ShardedModule[Any, Any, Any, Any], modules[name]) for name in lookups]
         self.lookups = list(lookups.values())
-        self.replicas = [
-            [isinstance(lookup, DistributedDataParallel) for lookup in module._lookups] for module in self.modules
-        ]
+        self.replicas = [[is_replicated(lookup) for lookup in module._lookups] for module in self.modules]
         wrapped = [lookup for module in self.modules for lookup in module._lookups if is_replicated(lookup)]
         for lookup in wrapped:
             lookup.register_comm_hook(None, self.reduce_gradients)
@@ -102,7 +100,7 @@ class ShardedTables:
         self.values = []
         for outputs in sent:
             received = outputs.wait()
-            # Of what is not pooled, a jagged tensor of each feature.
+            # Sequences come as a jagged tensor of each feature.
             tensors = received.values()
             self.values += [tensors] if isinstance(tensors, torch.Tensor) else [jagged.values() for jagged in tensors]
 
@@ -133,7 +131,7 @@ class ShardedTables:
         self.watch.lap("all_reduce")
 
     def reduce_gradients(self, _: object, bucket: GradBucket) -> torch.futures.Future[torch.Tensor]:
-        """What DistributedDataParallel does, too; the first of an iteration is the end of the operators."""
+        """Sums them as DistributedDataParallel does by itself; the first bucket of an iteration ends the operators."""
         if self.updating:
             self.updating = False
             self.watch.lap("update")

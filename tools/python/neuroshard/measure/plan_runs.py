@@ -23,7 +23,7 @@ TERMS = {
     "ids_ms": ("ids",),
     "all_reduce_ms": ("all_reduce",),
 }
-"""Of a PlanCost, and the phases that they predict."""
+"""Terms of a PlanCost, and the phases that each predicts."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Case(NamedTuple):
     name: str
     """For messages and reports."""
     memory_bytes: list[int]
-    """What the plan takes on each device."""
+    """The plan takes so much on each device."""
     task_name: str = "task"
 
     @classmethod
@@ -73,7 +73,7 @@ class DeviceTimes:
     phases: dict[str, list[float]] = field(default_factory=lambda: {phase: [] for phase in PHASES})
 
     def of(self, phases: Sequence[str]) -> list[float]:
-        """Of `phases` together, of each iteration."""
+        """The sum of `phases` in each iteration."""
         return [sum(times) for times in zip(*(self.phases[phase] for phase in phases))]
 
     def total(self) -> list[float]:
@@ -82,7 +82,7 @@ class DeviceTimes:
 
 @dataclass
 class PlanRun:
-    """What was measured of a plan, or why it was not run."""
+    """The times of a plan, or why it was not run."""
 
     devices: list[DeviceTimes]
     error: str = ""
@@ -90,7 +90,7 @@ class PlanRun:
     """Medians of each round."""
 
     def costs(self) -> list[float]:
-        """Of each iteration that of its slowest device."""
+        """An iteration costs what its slowest device takes."""
         return [max(times) for times in zip(*(device.total() for device in self.devices))]
 
     def cost(self) -> Spread:
@@ -133,7 +133,7 @@ def require_ranks(ranks: Ranks, case: Case) -> None:
 
 
 def batch_of(task: Task, settings: Settings) -> int:
-    """What devices do not divide is left out. Raises Error if it is less than a sample of each."""
+    """Samples that all devices together serve: as many each. Raises Error if that is none."""
     batch = settings.batch if settings.batch is not None else task.batch_size
     if batch < task.devices:
         raise Error(f"batch: {batch} samples for {task.devices} devices; give at least one of each")
@@ -182,7 +182,7 @@ def measure_once(
 
 
 def lack_of_memory(ranks: Ranks, case: Case) -> str:
-    """Of the first device that has less free than the plan takes; empty: all have room."""
+    """Names the first device that has less free than the plan takes; empty: all have room."""
     free = free_bytes(ranks)
     needed = case.memory_bytes[ranks.rank]
     if ranks.device.type == "cpu":
@@ -191,14 +191,14 @@ def lack_of_memory(ranks: Ranks, case: Case) -> str:
     lacks = ranks.gather((needed, free) if needed > free else None)
     for device, lack in enumerate(lacks):
         if lack is not None:
-            needed_gib, free_gib = (count / 2**30 for count in lack)
+            needed_gib, free_gib = (f"{count / 2**30:.2f} GiB" for count in lack)
             of_all = " and the others of its machine" if ranks.device.type == "cpu" else ""
-            return f"memory: device {device}{of_all}: the plan takes {needed_gib:.2f} GiB of {free_gib:.2f} GiB that are free"
+            return f"memory: device {device}{of_all}: the plan takes {needed_gib} of {free_gib} that are free"
     return ""
 
 
 def free_bytes(ranks: Ranks) -> int:
-    """Of the GPU of this rank, or of its machine."""
+    """Memory of this rank's GPU, or of its machine."""
     if ranks.device.type == "cuda":
         return int(torch.cuda.mem_get_info(ranks.device)[0])
     free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
@@ -206,7 +206,7 @@ def free_bytes(ranks: Ranks) -> int:
         for line in Path("/proc/meminfo").read_text().splitlines():
             if line.startswith("MemAvailable:"):
                 free = int(line.split()[1]) << 10
-        # Of the control group of a container.
+        # The control group of a container may have less.
         group = Path("/sys/fs/cgroup")
         most = (group / "memory.max").read_text().strip()
         if most != "max":

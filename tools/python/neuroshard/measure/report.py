@@ -12,6 +12,8 @@ FORMAT = "neuroshard.measurement"
 VERSION = 2
 """1 was that of the program's own operators."""
 
+PHASES_OF_COMPUTE = [phase for phase in PHASES if phase in TERMS["compute_ms"]]
+
 
 @dataclass(frozen=True)
 class Machine:
@@ -31,7 +33,7 @@ class MeasuredPlan:
 
 
 class Prediction:
-    """Of a device, without what is not run: base loads, and the dense part that a task's overlap states."""
+    """A device's cost without what is not run: base loads, and the dense part that a task's overlap states."""
 
     def __init__(self, cost: PlanCost, device: int) -> None:
         self.terms = {term: float(getattr(cost, term)[device]) for term in TERMS}
@@ -109,8 +111,7 @@ def device_document(plan: MeasuredPlan, device: int) -> dict[str, Any]:
     times = plan.run.devices[device]
     predicted = Prediction(plan.predicted, device)
     measured = {"total_ms": times.total(), **{term: times.of(phases) for term, phases in TERMS.items()}}
-    # Parts of a term.
-    parts = {f"{phase}_ms": times.phases[phase] for phase in TERMS["compute_ms"]}
+    parts = {f"{phase}_ms": times.phases[phase] for phase in PHASES_OF_COMPUTE}
     return {
         "device": device,
         "measured": {name: Spread.of(values)._asdict() for name, values in {**measured, **parts}.items()},
@@ -130,9 +131,6 @@ def device_lines(plan: MeasuredPlan) -> list[str]:
         figures = [predicted.total_ms(), *predicted.terms.values()]
         rows.append(["", "predicted", *(f"{figure:.3f}" for figure in figures), "", ""])
     return aligned(rows)
-
-
-PHASES_OF_COMPUTE = [phase for phase in PHASES if phase in TERMS["compute_ms"]]
 
 
 def plan_lines(plans: list[MeasuredPlan]) -> list[str]:

@@ -45,7 +45,7 @@ FUSED_OPTIMIZERS = {
     "lars_sgd": EmbOptimType.LARS_SGD,
 }
 ON_CPUS = ("sgd", "rowwise_adagrad", "adagrad")
-"""What FBGEMM has for them."""
+"""FBGEMM has these for them."""
 OF_REPLICAS: dict[str, type[torch.optim.Optimizer]] = {
     "sgd": torch.optim.SGD,
     "lars_sgd": torch.optim.SGD,
@@ -66,7 +66,7 @@ class AnyKindOfSequences(EmbeddingCollectionSharder):
 
 
 class Lookups(NamedTuple):
-    """Of a module on one rank, for one batch; a KeyedJaggedTensor is made of them anew in each iteration."""
+    """A batch of one rank for a module; a KeyedJaggedTensor is made of it anew in each iteration."""
 
     features: list[str]
     ids: torch.Tensor
@@ -168,7 +168,7 @@ class TaskModel:
         }
 
     def lookups(self, batch: int, rank: int, seed: int) -> dict[str, Lookups]:
-        """Those of `rank`, which serves its part of the `batch`, in each module; drawn from the tables' statistics."""
+        """Drawn from the tables' statistics: for the part of the `batch` that `rank` serves, in each module."""
         of_rank = batch // self.task.devices
         drawn = {}
         for name, tables in self.modules.items():

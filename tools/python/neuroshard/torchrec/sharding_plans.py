@@ -71,8 +71,8 @@ def to_sharding_plan(
         for rank, of_rank in widths.items():
             if len(of_rank) > 1:
                 cut = " and ".join(map(str, sorted(of_rank)))
-                remedy = "plan with equal_widths (--equal-widths)"
-                raise Error(f"plan: table {name} has shards of {cut} columns on rank {rank}, which TorchRec cannot hold; {remedy}")
+                why = "which TorchRec cannot hold; plan with equal_widths (--equal-widths)"
+                raise Error(f"plan: table {name} has shards of {cut} columns on rank {rank}, {why}")
         of_table = [piece if cut_by_rows else piece._replace(rows=shape[0]) for piece in pieces[index]]
         refusal = table.refusal(constraints, row_blocks=True) or table.refusal_of(of_table, constraints)
         if refusal is not None:
