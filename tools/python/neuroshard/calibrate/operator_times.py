@@ -86,7 +86,8 @@ class TimedOperator:
         self.gradients = torch.randn_like(self.forward())
 
     def forward(self) -> torch.Tensor:
-        return self.operator(self.indices, self.offsets, self.lookup_weights)
+        output: torch.Tensor = self.operator(self.indices, self.offsets, self.lookup_weights)
+        return output
 
     def time(self, warm_up: int, repetitions: int) -> tuple[PassTimes, PassTimes]:
         """Of the forward pass, and of the backward pass with the update. Caches are cold at the start of each."""
@@ -100,7 +101,7 @@ class TimedOperator:
             forward.stop()
             flushed.fill_(repetition)
             backward = clock()
-            output.backward(self.gradients)
+            torch.autograd.backward(output, self.gradients)
             backward.stop()
             if repetition >= warm_up:
                 forward_ms.append(forward.elapsed_ms())
@@ -122,7 +123,7 @@ class _DeviceClock:
 
     def elapsed_ms(self) -> float:
         self._end.synchronize()
-        return self._begin.elapsed_time(self._end)
+        return float(self._begin.elapsed_time(self._end))
 
 
 class _HostClock:
