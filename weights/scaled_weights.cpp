@@ -9,6 +9,7 @@
 
 #include "core/base/message_text.h"
 #include "neuroshard/evaluation.h"
+#include "neuroshard/fitting.h"
 #include "neuroshard/task_models.h"
 #include "neuroshard/training.h"
 #include "neuroshard/weights.h"
@@ -87,19 +88,6 @@ TrainingOptions options_of_scaling() {
   options.batch = 64;
   options.threads = 1;
   return options;
-}
-
-std::string_view nearest_hardware(const ComputeSamples& samples) {
-  std::string_view nearest;
-  double least = std::numeric_limits<double>::infinity();
-  for (const std::string_view hardware : trained_hardware()) {
-    const double loss =
-        training::loss_of_start(builtin_weights(hardware).compute, samples, options_of_scaling());
-    if (loss >= least) continue;
-    least = loss;
-    nearest = hardware;
-  }
-  return nearest;
 }
 
 /// In the network that the communication models know, from which models_for() changes it.

@@ -3,16 +3,25 @@
 #include <optional>
 
 #include "neuroshard/error.h"
-#include "neuroshard/hardware.h"
 #include "neuroshard/task_models.h"
 #include "neuroshard/training.h"
 #include "neuroshard/weights.h"
 #include "tools/commands.h"
+#include "tools/training/fit_command.h"
+#include "tools/training/fitted_weights.h"
 #include "tools/training/training_session.h"
 #include "weights/training/sample_ranges.h"
 
 namespace neuroshard::tools {
 namespace {
+
+constexpr const char* kTrainExamples = R"(Example:
+  neuroshard train --data data/compute --data data/comm_8 --data data/all_reduce \
+      --output my_gpu.safetensors --report my_gpu.html
+
+Each part is scaled from other weights, calibrated or trained anew, whichever predicts samples best
+that were held back. The sub-commands train one part, as their options say.
+docs/training.md has the details.)";
 
 constexpr const char* kTrainComputeExamples = R"(Examples:
   neuroshard train compute --data data/compute --output my_gpu.safetensors --scatter compute.svg
@@ -194,18 +203,6 @@ int run(const TrainCompute& command, Console& console) {
   return kExitOk;
 }
 
-/// Of the samples: what the options say, or the datasheet of the network if it is a known one.
-std::optional<NodeNetwork> network_of(const TrainComm& command, const std::string& hardware) {
-  const NodeNetwork& stated = command.network;
-  if (stated.devices_per_node > 0) return stated;
-  for (const NetworkSpec& known : known_networks()) {
-    const bool is_switched = !known.nodes().shares_links() && known.links.peer_gb_s == 0.0;
-    if (known.name != hardware || !is_switched) continue;
-    return known.nodes();
-  }
-  return std::nullopt;
-}
-
 std::optional<CommModel> train_part(TrainingSession& session, const std::string& part,
                                     std::span<const CommSamples> samples,
                                     const CommNetworkSizes& sizes) {
@@ -248,7 +245,9 @@ int run(const TrainComm& command, Console& console) {
       }
     }
   }
-  set_known_network(models, network_of(command, session.hardware()));
+  const bool is_stated = command.network.devices_per_node > 0;
+  set_known_network(
+      models, is_stated ? std::optional(command.network) : datasheet_network(session.hardware()));
   session.finish();
   return kExitOk;
 }
@@ -363,8 +362,9 @@ void add_train_kinds(CLI::App& train, Action& chosen) {
 void add_train_command(CLI::App& program, Action& chosen) {
   CLI::App* command =
       program.add_subcommand("train", "Train cost models on samples that were collected");
-  command->footer("'neuroshard train compute --help' lists its options, with examples.");
-  command->require_subcommand(1);
+  command->footer(kTrainExamples);
+  command->require_subcommand(0, 1);
+  add_fit_options(*command, chosen);
   add_train_compute(*command, chosen);
   add_train_comm(*command, chosen);
   add_train_all_reduce(*command, chosen);

@@ -45,6 +45,9 @@ std::string today() {
 }
 
 std::string training_text(const TrainingOptions& options, const TrainingSummary& summary) {
+  if (options.epochs == 0) {
+    return "all costs times one factor, of " + format_count(summary.train_samples) + " samples";
+  }
   return format_count(summary.train_samples) + " training samples, " +
          std::to_string(summary.epochs) + " epochs, of which epoch " +
          std::to_string(summary.best_epoch) + " is kept; batch " + std::to_string(options.batch) +
@@ -106,7 +109,7 @@ void serve_collected_batch(const DataOrigin& origin, ComputeSamples& samples) {
 }
 
 void describe_training(CostModels& models, const std::string& part, const DataOrigin& origin,
-                       const TrainingOptions& options, std::span<const TrainingSummary> summaries,
+                       std::span<const TrainedNetwork> networks,
                        const std::map<std::string, TrainingRange>& ranges) {
   auto& metadata = models.metadata;
   std::erase_if(metadata, [&](const auto& entry) { return entry.first.starts_with(part + "."); });
@@ -117,12 +120,13 @@ void describe_training(CostModels& models, const std::string& part, const DataOr
   put("hardware", origin.hardware);
   put("batch_size", origin.batch_size);
   put("calibrated_from", origin.calibrated_from);
+  put("recipe", origin.recipe);
   put("trained_on", today());
   put("program", "neuroshard " NEUROSHARD_VERSION);
   for (const auto& [quantity, range] : ranges) {
     metadata[TrainingRanges::key(part, quantity)] = range.text();
   }
-  for (const TrainingSummary& summary : summaries) {
+  for (const auto& [summary, options] : networks) {
     const std::string network = summary.network == "compute" ? "" : summary.network + ".";
     put(network + "training", training_text(options, summary));
     for (const TestResult& test : summary.tests) {

@@ -19,6 +19,13 @@ struct DataOrigin {
   std::string hardware;           ///< Name of the GPU or network.
   std::string batch_size;         ///< Samples of an iteration.
   std::string calibrated_from{};  ///< The weights that training began with.
+  std::string recipe{};           ///< How the model was made of the samples, if that was chosen.
+};
+
+/// A network of a model, and how it was trained.
+struct TrainedNetwork {
+  const TrainingSummary& summary;
+  const TrainingOptions& options;
 };
 
 /// From the collection.json of data folders; folders without one say nothing. Throws Error if a
@@ -40,7 +47,7 @@ void serve_collected_batch(const DataOrigin& origin, ComputeSamples& samples);
 /// "all_reduce" or "kinds"), in place of what was there; and sums up source, hardware and batch
 /// size of all parts.
 void describe_training(CostModels& models, const std::string& part, const DataOrigin& origin,
-                       const TrainingOptions& options, std::span<const TrainingSummary> summaries,
+                       std::span<const TrainedNetwork> networks,
                        const std::map<std::string, TrainingRange>& ranges);
 
 }  // namespace neuroshard::tools

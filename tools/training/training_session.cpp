@@ -8,13 +8,12 @@
 #include "neuroshard/weights.h"
 #include "tools/text/text.h"
 #include "tools/training/accuracy_table.h"
+#include "tools/training/fitted_weights.h"
 #include "weights/files/atomic_file.h"
 #include "weights/files/read_file.h"
 
 namespace neuroshard::tools {
 namespace {
-
-constexpr const char* kBuiltIn = "built-in";
 
 std::unique_ptr<ResultOutput> optional_output(Console& console, const std::string& path) {
   return path.empty() ? nullptr : std::make_unique<ResultOutput>(console, path);
@@ -28,19 +27,6 @@ std::string results_page(const std::string& part, const TrainingSummary& summary
       format_number(summary.seconds, 1) + " s, " +
       format_count(static_cast<std::uint64_t>(summary.samples_per_second)) + " samples/s\n";
   return text + accuracy_table("test", summary.tests);
-}
-
-CostModels models_to_calibrate(const std::string& from) {
-  if (from == kBuiltIn) return builtin_weights();
-  if (std::ranges::find(trained_hardware(), from) != trained_hardware().end()) {
-    return builtin_weights(from);
-  }
-  if (!std::filesystem::exists(from)) {
-    throw Error("--from '" + printable(from) +
-                "' is neither a weights file nor built-in weights; give " + kBuiltIn + ", one of " +
-                trained_hardware_names() + ", or a file");
-  }
-  return load_weights(from);
 }
 
 }  // namespace
@@ -57,7 +43,7 @@ TrainingSession::TrainingSession(const TrainOptions& options, const std::string&
       backend_(options.backend == "cuda" ? make_cuda_training() : nullptr) {
   if (options.output.empty()) throw Error("--output is empty; give the file to write");
   if (!options.from.empty()) {
-    from_ = models_to_calibrate(options.from);
+    from_ = start_models(options.from);
     origin_.calibrated_from = origin_of(*from_, options.from);
     models_ = *from_;
   }
@@ -129,6 +115,7 @@ bool TrainingSession::report(const std::string& part, std::span<const TrainingSu
   for (const TrainingSummary& summary : summaries) {
     console_.out << results_page(part, summary);
     if (summary.stopped) console_.out << "  stopped early; the best epoch so far is kept\n";
+    for (const std::string& term : terms_off(part, summary, kUsualMaxError)) warn(term, console_);
   }
   // Networks side by side, device counts one under the other.
   for (std::size_t i = 0; i < summaries.front().tests.size(); ++i) {
@@ -136,7 +123,9 @@ bool TrainingSession::report(const std::string& part, std::span<const TrainingSu
       panels_.push_back(scatter_panel(part, summary.network, summary.tests[i]));
     }
   }
-  describe_training(models_, part, origin_, options_.training, summaries, ranges);
+  std::vector<TrainedNetwork> networks;
+  for (const TrainingSummary& summary : summaries) networks.push_back({summary, options_.training});
+  describe_training(models_, part, origin_, networks, ranges);
   return true;
 }
 

@@ -1,116 +1,185 @@
 #include <algorithm>
-#include <map>
+#include <bit>
 #include <memory>
-#include <numeric>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "neuroshard/error.h"
+#include "neuroshard/fitting.h"
 #include "neuroshard/training.h"
-#include "weights/training/calibration.h"
+#include "weights/training/candidates.h"
 #include "weights/training/comm_trainee.h"
 #include "weights/training/compute_trainee.h"
-#include "weights/training/linear_cost.h"
+#include "weights/training/linear_start.h"
 
 namespace neuroshard {
 namespace {
 
-constexpr std::uint64_t kPartsStream = 5;  // Of a seed; train_models.cpp has the others.
-constexpr std::uint64_t kDrawnStream = 8;
-constexpr std::size_t kDrawnOperators = 1500;
-constexpr int kDrawnEpochs = 60;
-constexpr const char* kCompute = "compute";
-constexpr const char* kSecondStart = "compute (second start)";
+using training::BestCandidate;
+using training::Candidate;
+using training::Target;
 
-std::vector<std::uint32_t> shuffled_samples(std::size_t count, const std::string& what,
-                                            const TrainingOptions& options) {
-  if (count < training::Calibration::kFewestSamples) {
-    throw Error("calibration data: " + std::to_string(count) + " " + what + "; give at least " +
-                std::to_string(training::Calibration::kFewestSamples) + ", better 100");
+constexpr std::uint64_t kAnewStream = 10;  // Of a seed; train_models.cpp has others.
+constexpr const char* kCompute = "compute";
+
+// Once true, should_stop stays so, until it no longer counts: several ask it in turn.
+class StickyStop {
+ public:
+  explicit StickyStop(std::function<bool()> should_stop) : should_stop_(std::move(should_stop)) {}
+
+  [[nodiscard]] std::function<bool()> asked() {
+    if (!should_stop_) return nullptr;
+    return [this] { return counts_ && (stopped_ = stopped_ || should_stop_()); };
   }
-  if (options.on_state || !options.resume_from.empty()) {
-    throw Error("calibration takes seconds and keeps no state; leave out on_state and resume_from");
-  }
-  if (options.backend) {
-    throw Error("calibration takes seconds and runs on the CPU; leave out backend");
-  }
-  std::vector<std::uint32_t> all(count);
-  std::iota(all.begin(), all.end(), 0U);
-  Random random(options.seed, kPartsStream);
-  training::shuffle(std::span(all), random);
-  return all;
+  /// The last trainee needs all of its epochs: the errors are those of such trainees.
+  void end() { counts_ = false; }
+
+ private:
+  std::function<bool()> should_stop_;
+  bool stopped_ = false;
+  bool counts_ = true;
+};
+
+// As many epochs, of such batches, as suit so many samples.
+TrainingOptions options_for(std::size_t samples, int most_epochs, const FitOptions& options) {
+  constexpr std::size_t kSteppedSamples = 1'200'000;
+  constexpr int kFewestEpochs = 20;
+  TrainingOptions suited = calibration_options();
+  suited.seed = options.seed;
+  suited.threads = options.threads;
+  suited.on_epoch = options.on_epoch;
+  most_epochs = std::min(most_epochs, options.most_epochs);
+  const auto enough = static_cast<int>(kSteppedSamples / samples);
+  suited.epochs = std::max(1, std::min(most_epochs, std::max(enough, kFewestEpochs)));
+  suited.batch = static_cast<int>(std::clamp<std::size_t>(std::bit_floor(samples / 128), 16, 512));
+  return suited;
 }
 
-/// What each sample cost and was predicted to, by device count (0: compute cost).
-class HeldOutCosts {
+TrainingOptions without_epochs(TrainingOptions options) {
+  options.epochs = 0;
+  return options;
+}
+
+// Options of the networks' sizes are the usual ones.
+class ComputeCandidates {
  public:
-  void add(int devices, std::span<const float> measured_ms, std::span<const float> predicted_ms) {
-    TestResult& test = by_devices_[devices];
-    test.devices = devices;
-    test.measured_ms.insert(test.measured_ms.end(), measured_ms.begin(), measured_ms.end());
-    test.predicted_ms.insert(test.predicted_ms.end(), predicted_ms.begin(), predicted_ms.end());
+  ComputeCandidates(const ComputeSamples& samples, ThreadTeam& team)
+      : samples_(samples), team_(team) {}
+
+  void add_scaled(const ComputeModel& start, const TrainingOptions& options) {
+    add(Recipe::kScaled, "compute (scaled)", without_epochs(options),
+        [&start](std::span<const std::uint32_t>, const TrainingOptions&) { return start; });
   }
-  [[nodiscard]] std::vector<TestResult> results() {
-    std::vector<TestResult> results;
-    for (auto& [devices, test] : by_devices_) {
-      test.accuracy = measure_accuracy(test.measured_ms, test.predicted_ms);
-      results.push_back(std::move(test));
-    }
-    return results;
+  void add_calibrated(const ComputeModel& start, const TrainingOptions& options) {
+    add(Recipe::kCalibrated, kCompute, options,
+        [&start](std::span<const std::uint32_t>, const TrainingOptions&) { return start; });
+    if (!start.any_batch()) return;
+    add(Recipe::kCalibrated, "compute (second start)", options,
+        [this, &start](std::span<const std::uint32_t> used, const TrainingOptions& usual) {
+          return training::linear_start(start, samples_, used, usual, team_);
+        });
+  }
+  void add_trained(const TrainingOptions& options) {
+    candidates_.push_back({Recipe::kTrained, "compute (anew)",
+                           [this, options](std::span<const std::uint32_t> used) {
+                             Random random(options.seed, kAnewStream);
+                             return std::make_unique<training::ComputeTrainee>(
+                                 samples_, used,
+                                 ComputeNetworkSizes{.table_features = kTrafficFeatures}, options,
+                                 training::best_matrix_kernels(), team_, random);
+                           },
+                           options});
+  }
+
+  [[nodiscard]] BestCandidate best(const TrainingOptions& options) const {
+    return best_candidate(
+        candidates_, training::shuffled_samples(samples_.size(), "compute samples", options),
+        [this](std::uint32_t sample) {
+          return Target{0, std::span(samples_.cost_ms).subspan(sample, 1)};
+        },
+        kCompute);
   }
 
  private:
-  std::map<int, TestResult> by_devices_;
+  template <typename Start>
+  void add(Recipe recipe, const char* network, const TrainingOptions& options, Start start) {
+    candidates_.push_back({recipe, network,
+                           [this, start, options](std::span<const std::uint32_t> used) {
+                             return std::make_unique<training::ComputeTrainee>(
+                                 samples_, used, start(used, options), options,
+                                 training::best_matrix_kernels(), team_);
+                           },
+                           options});
+  }
+
+  const ComputeSamples& samples_;
+  ThreadTeam& team_;
+  std::vector<Candidate> candidates_;
 };
 
-/// The start, calibrated to operators that are drawn at costs of a linear fit to the samples
-/// `used`: a sum of few terms knows machines better that are unlike the start's.
-ComputeModel linear_start(const ComputeModel& start, const ComputeSamples& samples,
-                          std::span<const std::uint32_t> used, TrainingOptions options,
-                          ThreadTeam& team) {
-  const ComputeSamples drawn =
-      training::drawn_operators(samples, used, kDrawnOperators, options.seed);
-  std::vector<std::uint32_t> order(drawn.size());
-  std::iota(order.begin(), order.end(), 0U);
-  training::ComputeTrainee trainee(drawn, order, start, options, training::best_matrix_kernels(),
-                                   team);
-  options.epochs = std::min(options.epochs, kDrawnEpochs);
-  Random random(options.seed, kDrawnStream);
-  for (int epoch = 0; epoch < options.epochs; ++epoch) {
-    if (options.should_stop && options.should_stop()) break;
-    (void)training::run_epoch(trainee, order, random, epoch, options);
-  }
-  return trainee.model();
+FittedCompute made(const BestCandidate& best, StickyStop& stop) {
+  stop.end();
+  const auto trainee = best.calibration->train();
+  return {static_cast<training::ComputeTrainee&>(*trainee).model(), best.fit};
 }
 
-CommNetwork calibrate_pass(const CommNetwork& start, std::span<const CommSamples> samples,
-                           training::CommPass pass, const TrainingOptions& options,
-                           ThreadTeam& team, TrainingSummary& summary) {
+struct FittedPass {
+  CommNetwork network;
+  Fit fit;
+};
+
+// Without epochs a candidate is left out.
+FittedPass fit_pass(const SymmetricCommNetwork* start, std::span<const CommSamples> samples,
+                    training::CommPass pass, const TrainingOptions* calibrated,
+                    const TrainingOptions* trained, ThreadTeam& team) {
   const std::string name = pass == training::CommPass::kForward ? "forward" : "backward";
-  const auto* const symmetric = std::get_if<SymmetricCommNetwork>(&start);
-  if (symmetric == nullptr) {
-    throw Error("calibration: the " + name +
-                " network is of one device count; give weights with a symmetric one");
-  }
   const training::CommRows rows(samples, CommArchitecture::kSymmetric, pass);
-  training::Calibration calibration(
-      [&](std::span<const std::uint32_t> used) {
-        return std::make_unique<training::CommTrainee>(rows, used, *symmetric, options.loss,
-                                                       training::best_matrix_kernels(), team);
-      },
-      shuffled_samples(rows.samples(), "communication samples", options), name, options);
-  calibration.cross_validate();
-  const auto trainee = calibration.train();
-  summary = calibration.summary();
-  HeldOutCosts held_out;
-  std::span<const float> predicted = calibration.predicted_ms();
-  for (const std::uint32_t sample : calibration.samples()) {
-    const std::span<const float> measured = rows.targets(sample);
-    held_out.add(rows.devices(sample), measured, predicted.first(measured.size()));
-    predicted = predicted.subspan(measured.size());
+  std::vector<Candidate> candidates;
+  const auto add_started = [&](Recipe recipe, const std::string& network,
+                               const TrainingOptions& options) {
+    candidates.push_back(
+        {recipe, network,
+         [&rows, &team, start, loss = options.loss](std::span<const std::uint32_t> used) {
+           return std::make_unique<training::CommTrainee>(rows, used, *start, loss,
+                                                          training::best_matrix_kernels(), team);
+         },
+         options});
+  };
+  if (start != nullptr) {
+    if (trained != nullptr) {
+      add_started(Recipe::kScaled, name + " (scaled)", without_epochs(*calibrated));
+    }
+    add_started(Recipe::kCalibrated, name, *calibrated);
   }
-  summary.tests = held_out.results();
-  return static_cast<training::CommTrainee&>(*trainee).network();
+  if (trained != nullptr) {
+    candidates.push_back({Recipe::kTrained, name + " (anew)",
+                          [&rows, &team, trained](std::span<const std::uint32_t> used) {
+                            const std::vector<int> hidden{64, 32};
+                            Random random(trained->seed, kAnewStream);
+                            return std::make_unique<training::CommTrainee>(
+                                rows, used, hidden, trained->loss, training::best_matrix_kernels(),
+                                team, random);
+                          },
+                          *trained});
+  }
+  const BestCandidate best = best_candidate(
+      candidates,
+      training::shuffled_samples(rows.samples(), "communication samples",
+                                 candidates.front().options),
+      [&rows](std::uint32_t sample) {
+        return Target{rows.devices(sample), rows.targets(sample)};
+      },
+      name);
+  const auto trainee = best.calibration->train();
+  return {static_cast<training::CommTrainee&>(*trainee).network(), best.fit};
+}
+
+const SymmetricCommNetwork& require_symmetric(const CommNetwork& start, const char* name) {
+  const auto* const symmetric = std::get_if<SymmetricCommNetwork>(&start);
+  if (symmetric != nullptr) return *symmetric;
+  throw Error("calibration: the " + std::string(name) +
+              " network is of one device count; give weights with a symmetric one");
 }
 
 }  // namespace
@@ -129,63 +198,76 @@ TrainedCompute calibrate_compute(const ComputeModel& start, const ComputeSamples
   training::validate(options);
   validate(start, "calibration");
   ThreadTeam team(options.threads);
-  // Of which the calibrations take should_stop. Once true, it stays so: linear_start() asks, too.
+  StickyStop stop(options.should_stop);
   TrainingOptions until_stopped = options;
-  bool stopped = false;
-  if (options.should_stop) {
-    until_stopped.should_stop = [&] { return stopped = stopped || options.should_stop(); };
-  }
-  const auto cross_validated = [&](bool from_linear) {
-    auto calibration = std::make_unique<training::Calibration>(
-        [&, from_linear](std::span<const std::uint32_t> used) {
-          return std::make_unique<training::ComputeTrainee>(
-              samples, used,
-              from_linear ? linear_start(start, samples, used, until_stopped, team) : start,
-              options, training::best_matrix_kernels(), team);
-        },
-        shuffled_samples(samples.size(), "compute samples", options),
-        from_linear ? kSecondStart : kCompute, until_stopped);
-    calibration->cross_validate();
-    return calibration;
-  };
-  auto calibration = cross_validated(false);
-  if (start.any_batch() && !stopped) {
-    try {
-      auto other = cross_validated(true);
-      const bool is_better = other->summary().valid_loss < calibration->summary().valid_loss;
-      if (is_better && !stopped) calibration = std::move(other);
-    } catch (const Error& error) {
-      // The rate may be too high for this start alone. The samples were good enough for the first.
-      if (error.kind() != ErrorKind::kInvalidInput) throw;
-    }
-  }
-  // The last trainee needs all of its epochs: the errors are those of such trainees.
-  until_stopped.should_stop = nullptr;
-  const auto trainee = calibration->train();
-  TrainedCompute trained{static_cast<training::ComputeTrainee&>(*trainee).model(),
-                         calibration->summary()};
-  trained.summary.network = kCompute;
-  trained.summary.stopped = stopped;
-  std::vector<float> measured_ms;
-  for (const std::uint32_t sample : calibration->samples()) {
-    measured_ms.push_back(samples.cost_ms[sample]);
-  }
-  HeldOutCosts held_out;
-  held_out.add(0, measured_ms, calibration->predicted_ms());
-  trained.summary.tests = held_out.results();
-  return trained;
+  until_stopped.should_stop = stop.asked();
+  ComputeCandidates candidates(samples, team);
+  candidates.add_calibrated(start, until_stopped);
+  FittedCompute fitted = made(candidates.best(until_stopped), stop);
+  return {std::move(fitted.model), std::move(fitted.fit.summary)};
 }
 
 TrainedComm calibrate_comm(const CommModel& start, std::span<const CommSamples> samples,
                            const TrainingOptions& options) {
   training::validate(options);
   ThreadTeam team(options.threads);
-  TrainedComm trained;
-  trained.model.forward = calibrate_pass(start.forward, samples, training::CommPass::kForward,
-                                         options, team, trained.forward);
-  trained.model.backward = calibrate_pass(start.backward, samples, training::CommPass::kBackward,
-                                          options, team, trained.backward);
-  return trained;
+  FittedPass forward = fit_pass(&require_symmetric(start.forward, "forward"), samples,
+                                training::CommPass::kForward, &options, nullptr, team);
+  FittedPass backward = fit_pass(&require_symmetric(start.backward, "backward"), samples,
+                                 training::CommPass::kBackward, &options, nullptr, team);
+  return {{std::move(forward.network), std::move(backward.network)},
+          std::move(forward.fit.summary),
+          std::move(backward.fit.summary)};
+}
+
+FittedCompute fit_compute(const ComputeModel* start, const ComputeSamples& samples,
+                          const FitOptions& options) {
+  ThreadTeam team(options.threads);
+  StickyStop stop(options.should_stop);
+  ComputeCandidates candidates(samples, team);
+  const std::size_t count = std::max<std::size_t>(samples.size(), 1);
+  TrainingOptions calibrated = options_for(count, 200, options);
+  TrainingOptions trained = options_for(count, 300, options);
+  calibrated.should_stop = trained.should_stop = stop.asked();
+  if (start != nullptr && (start->any_batch() || samples.served.empty())) {
+    validate(*start, "fit");
+    candidates.add_scaled(*start, calibrated);
+    candidates.add_calibrated(*start, calibrated);
+  }
+  candidates.add_trained(trained);
+  return made(candidates.best(calibrated), stop);
+}
+
+FittedComm fit_comm(const CommModel* start, std::span<const CommSamples> samples,
+                    const FitOptions& options) {
+  ThreadTeam team(options.threads);
+  std::size_t count = 1;
+  for (const CommSamples& set : samples) count += set.size();
+  TrainingOptions calibrated = options_for(count, 200, options);
+  TrainingOptions trained = options_for(count, 300, options);
+  calibrated.should_stop = trained.should_stop = options.should_stop;
+  const auto fitted = [&](CommNetwork CommModel::*network, training::CommPass pass) {
+    const auto* const symmetric =
+        start == nullptr ? nullptr : std::get_if<SymmetricCommNetwork>(&(start->*network));
+    return fit_pass(symmetric, samples, pass, &calibrated, &trained, team);
+  };
+  FittedPass forward = fitted(&CommModel::forward, training::CommPass::kForward);
+  FittedPass backward = fitted(&CommModel::backward, training::CommPass::kBackward);
+  return {{std::move(forward.network), std::move(backward.network)},
+          std::move(forward.fit),
+          std::move(backward.fit)};
+}
+
+std::string_view name_of(Recipe recipe) {
+  switch (recipe) {
+    case Recipe::kScaled:
+      return "scaled";
+    case Recipe::kCalibrated:
+      return "calibrated";
+    case Recipe::kTrained:
+      return "trained anew";
+  }
+  return "";
 }
 
 }  // namespace neuroshard

@@ -1,11 +1,12 @@
-#include <algorithm>
 #include <cmath>
 #include <map>
 #include <string>
 #include <vector>
 
 #include "neuroshard/error.h"
+#include "neuroshard/fitting.h"
 #include "neuroshard/training.h"
+#include "weights/training/start_scale.h"
 
 namespace neuroshard {
 namespace {
@@ -45,9 +46,10 @@ class LineFit {
   double products_ = 0.0;
 };
 
-}  // namespace
+constexpr std::size_t kFewestToFit = 20;  // As of every fit.
 
-TrainedAllReduce train_all_reduce(const AllReduceSamples& samples) {
+/// Sample numbers by device count.
+std::map<int, std::vector<std::size_t>> by_device_count(const AllReduceSamples& samples) {
   std::map<int, std::vector<std::size_t>> by_devices;
   for (std::size_t i = 0; i < samples.size(); ++i) {
     if (!(samples.cost_ms[i] > 0.0F)) {
@@ -57,28 +59,70 @@ TrainedAllReduce train_all_reduce(const AllReduceSamples& samples) {
     by_devices[samples.devices[i]].push_back(i);
   }
   if (by_devices.empty()) throw Error("there are no all-reduce samples; give at least 5");
+  return by_devices;
+}
+
+/// The samples of a device count but for each fifth, from number `part` on.
+std::vector<std::size_t> without_part(const std::vector<std::size_t>& all, std::size_t part) {
+  std::vector<std::size_t> rest;
+  for (std::size_t k = 0; k < all.size(); ++k) {
+    if (k % kTestedOneIn != part) rest.push_back(all[k]);
+  }
+  return rest;
+}
+
+AllReduceModel::Line fitted_line(const AllReduceSamples& samples, int devices,
+                                 const std::vector<std::size_t>& used) {
+  LineFit fit;
+  for (const std::size_t i : used) {
+    fit.add(samples.bytes[i] / static_cast<double>(bytes_from_gib(1.0)), samples.cost_ms[i]);
+  }
+  if (fit.has_line()) return fit.line();
+  throw Error("all-reduce samples of " + std::to_string(devices) +
+              " devices: all are of one size; give several");
+}
+
+AllReduceModel scaled_to(const AllReduceModel& start, const AllReduceSamples& samples,
+                         const std::vector<std::size_t>& used) {
+  std::vector<float> measured_ms;
+  std::vector<float> predicted_ms;
+  for (const std::size_t i : used) {
+    measured_ms.push_back(samples.cost_ms[i]);
+    predicted_ms.push_back(
+        static_cast<float>(start.all_reduce_ms(samples.devices[i], samples.bytes[i])));
+  }
+  const double factor = training::fitted_factor(measured_ms, predicted_ms);
+  AllReduceModel scaled = start;
+  for (auto& [devices, line] : scaled.lines) {
+    line.latency_ms *= factor;
+    line.ms_per_gib *= factor;
+  }
+  return scaled;
+}
+
+/// What `model` predicts for the samples of each fifth, from number `part` on.
+void predict_part(const AllReduceModel& model, const AllReduceSamples& samples,
+                  const std::vector<std::size_t>& all, std::size_t part, TestResult& test) {
+  for (std::size_t k = part; k < all.size(); k += kTestedOneIn) {
+    test.measured_ms.push_back(samples.cost_ms[all[k]]);
+    test.predicted_ms.push_back(
+        static_cast<float>(model.all_reduce_ms(samples.devices[all[k]], samples.bytes[all[k]])));
+  }
+}
+
+}  // namespace
+
+TrainedAllReduce train_all_reduce(const AllReduceSamples& samples) {
   TrainedAllReduce trained;
   trained.summary.network = "all_reduce";
-  for (const auto& [devices, all] : by_devices) {
-    const std::string what = "all-reduce samples of " + std::to_string(devices) + " devices";
+  for (const auto& [devices, all] : by_device_count(samples)) {
     if (all.size() < kTestedOneIn) {
-      throw Error(what + ": there are " + std::to_string(all.size()) + "; give at least " +
-                  std::to_string(kTestedOneIn));
+      throw Error("all-reduce samples of " + std::to_string(devices) + " devices: there are " +
+                  std::to_string(all.size()) + "; give at least " + std::to_string(kTestedOneIn));
     }
-    LineFit fit;
     TestResult test{devices, {}, {}, {}};
-    for (std::size_t k = 0; k < all.size(); ++k) {
-      if (k % kTestedOneIn == 0) continue;
-      fit.add(samples.bytes[all[k]] / static_cast<double>(bytes_from_gib(1.0)),
-              samples.cost_ms[all[k]]);
-    }
-    if (!fit.has_line()) throw Error(what + ": all are of one size; give several");
-    trained.model.lines[devices] = fit.line();
-    for (std::size_t k = 0; k < all.size(); k += kTestedOneIn) {
-      test.measured_ms.push_back(samples.cost_ms[all[k]]);
-      test.predicted_ms.push_back(
-          static_cast<float>(trained.model.all_reduce_ms(devices, samples.bytes[all[k]])));
-    }
+    trained.model.lines[devices] = fitted_line(samples, devices, without_part(all, 0));
+    predict_part(trained.model, samples, all, 0, test);
     trained.summary.test_samples += test.measured_ms.size();
     trained.summary.train_samples += all.size() - test.measured_ms.size();
     test.accuracy = measure_accuracy(test.measured_ms, test.predicted_ms);
@@ -88,6 +132,70 @@ TrainedAllReduce train_all_reduce(const AllReduceSamples& samples) {
   trained.summary.epochs = 1;
   trained.summary.best_epoch = 1;
   return trained;
+}
+
+FittedAllReduce fit_all_reduce(const AllReduceModel* start, const AllReduceSamples& samples) {
+  const auto by_devices = by_device_count(samples);
+  std::vector<std::size_t> everything;
+  for (const auto& [devices, all] : by_devices) {
+    if (all.size() < kFewestToFit) {
+      throw Error("all-reduce samples of " + std::to_string(devices) + " devices: there are " +
+                  std::to_string(all.size()) + "; give at least " + std::to_string(kFewestToFit));
+    }
+    everything.insert(everything.end(), all.begin(), all.end());
+  }
+  const auto model_of = [&](Recipe recipe, const auto& used_of) {
+    AllReduceModel model;
+    if (start != nullptr) {
+      std::vector<std::size_t> used;
+      for (const auto& [devices, all] : by_devices) {
+        const std::vector<std::size_t> some = used_of(all);
+        used.insert(used.end(), some.begin(), some.end());
+      }
+      model = scaled_to(*start, samples, used);
+    }
+    if (recipe == Recipe::kTrained) {
+      for (const auto& [devices, all] : by_devices) {
+        model.lines[devices] = fitted_line(samples, devices, used_of(all));
+      }
+    }
+    return model;
+  };
+  FittedAllReduce fitted;
+  for (const Recipe recipe : {Recipe::kScaled, Recipe::kTrained}) {
+    if (recipe == Recipe::kScaled && start == nullptr) continue;
+    std::map<int, TestResult> tests;
+    for (std::size_t part = 0; part < kTestedOneIn; ++part) {
+      const AllReduceModel model = model_of(
+          recipe, [part](const std::vector<std::size_t>& all) { return without_part(all, part); });
+      for (const auto& [devices, all] : by_devices) {
+        tests[devices].devices = devices;
+        predict_part(model, samples, all, part, tests[devices]);
+      }
+    }
+    RecipeTrial trial{recipe, 0.0, 0.0};
+    std::vector<TestResult> results;
+    for (auto& [devices, test] : tests) {
+      test.accuracy = measure_accuracy(test.measured_ms, test.predicted_ms);
+      trial.mape += test.accuracy.mape * static_cast<double>(test.accuracy.costs);
+      results.push_back(std::move(test));
+    }
+    trial.mape /= static_cast<double>(everything.size());
+    trial.loss = trial.mape;
+    const std::vector<RecipeTrial>& before = fitted.fit.trials;
+    if (before.empty() || trial.loss < before.front().loss) {
+      fitted.fit.recipe = recipe;
+      fitted.fit.summary.tests = std::move(results);
+    }
+    fitted.fit.trials.push_back(trial);
+  }
+  fitted.model = model_of(fitted.fit.recipe, [](const auto& all) { return all; });
+  TrainingSummary& summary = fitted.fit.summary;
+  summary.network = "all_reduce";
+  summary.train_samples = summary.valid_samples = summary.test_samples = everything.size();
+  summary.epochs = 1;
+  summary.best_epoch = 1;
+  return fitted;
 }
 
 }  // namespace neuroshard

@@ -1,8 +1,12 @@
 #include "weights/training/warm_start.h"
 
+#include <limits>
 #include <numeric>
+#include <string_view>
 #include <vector>
 
+#include "neuroshard/fitting.h"
+#include "neuroshard/weights.h"
 #include "weights/training/calibration.h"
 #include "weights/training/compute_trainee.h"
 
@@ -40,3 +44,22 @@ ComputeModel trained_from(const ComputeModel& start, const ComputeSamples& sampl
 }
 
 }  // namespace neuroshard::training
+
+namespace neuroshard {
+
+std::string_view nearest_hardware(const ComputeSamples& samples) {
+  TrainingOptions options = calibration_options();
+  options.threads = 1;
+  std::string_view nearest;
+  double least = std::numeric_limits<double>::infinity();
+  for (const std::string_view hardware : trained_hardware()) {
+    const double loss =
+        training::loss_of_start(builtin_weights(hardware).compute, samples, options);
+    if (loss >= least) continue;
+    least = loss;
+    nearest = hardware;
+  }
+  return nearest;
+}
+
+}  // namespace neuroshard
