@@ -14,6 +14,8 @@ void bind_lookups(nanobind::module_& module);
 void bind_plans(nanobind::module_& module);
 void bind_planner(nanobind::module_& module);
 void bind_analytic_costs(nanobind::module_& module);
+void bind_collections(nanobind::module_& module);
+void bind_fitting(nanobind::module_& module);
 
 /// copy.copy(), copy.deepcopy() and pickle, of classes that are bound.
 void bind_states();

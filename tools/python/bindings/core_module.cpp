@@ -29,5 +29,7 @@ NB_MODULE(_core, module) {
   neuroshard::python::bind_plans(module);
   neuroshard::python::bind_planner(module);
   neuroshard::python::bind_analytic_costs(module);
+  neuroshard::python::bind_collections(module);
+  neuroshard::python::bind_fitting(module);
   neuroshard::python::bind_states();
 }

@@ -1,0 +1,242 @@
+"""The command `python -m neuroshard.calibrate`; under torchrun, a rank of it."""
+
+import argparse
+import logging
+import os
+import platform
+import socket
+import sys
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import fbgemm_gpu
+import torch
+
+from neuroshard._core import (
+    USUAL_MAX_ERROR,
+    FittedWeights,
+    Table,
+    augment_dims,
+    draw_tables,
+    fit_weights,
+    load_task,
+)
+from neuroshard.calibrate.collection import Collection, Say
+from neuroshard.calibrate.operators import require_timed
+from neuroshard.calibrate.settings import GIB, Settings, usual_settings
+from neuroshard.errors import Error
+from neuroshard.ranks import EXIT_CODE, Ranks, print_error
+
+EXIT_REFUSED = 1
+PUBLISHED_TABLES = 856
+MAX_DIM = 128
+EXAMPLES = """Examples:
+  From 8 GPUs to weights, for tables of published statistics
+  torchrun --nproc-per-node 8 -m neuroshard.calibrate --out weights.safetensors
+  For one's own tables
+  torchrun --nproc-per-node 8 -m neuroshard.calibrate --task my_model.json --out weights.safetensors
+
+Killed, the same command goes on. What is timed and how weights are made of it: docs/training.md.
+Exit codes: 0 the weights are written; 1 they are refused, since a term is off; 2 bad input, or a rank that hangs."""
+
+
+def parser() -> argparse.ArgumentParser:
+    described = "Time what is trained on the ranks of torchrun, and make cost models of it"
+    made = argparse.ArgumentParser(
+        "python -m neuroshard.calibrate", description=described, epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    made.add_argument("--out", required=True, metavar="FILE", help="weights file to write (.safetensors)")
+    made.add_argument(
+        "--data", metavar="DIR", help="folder of the samples, which are kept (default: --out, with .samples at its end)"
+    )
+    made.add_argument("--task", metavar="FILE", help="task to draw tables from; default: tables of published statistics")
+    made.add_argument("--batch", type=int, metavar="N", help="samples of an iteration, on all ranks together; default: "
+                      "the task's, or 65536 on GPUs and 2048 on CPUs")  # fmt: skip
+    without_task = made.add_argument_group("without a task")
+    without_task.add_argument("--optimizer", default="rowwise_adagrad", help="of all tables (default: %(default)s)")
+    without_task.add_argument("--weight-type", default="fp32", help="fp32 or fp16 (default: %(default)s)")
+    without_task.add_argument("--pooling", default="sum", help="sum or mean (default: %(default)s)")
+    made.add_argument("--samples", type=int, metavar="N", help="operators to time; a third as many more are of slices; "
+                      "default: 400 on GPUs, 160 on CPUs")  # fmt: skip
+    made.add_argument("--comm-samples", type=int, metavar="N", help="all-to-alls to time")
+    made.add_argument("--all-reduce-samples", type=int, metavar="N", help="all-reduces to time")
+    made.add_argument("--memory-gib", type=float, metavar="GIB", help="most that the weights of an operator take")
+    made.add_argument("--seed", type=int, default=0, metavar="N", help="decides what is drawn")
+    made.add_argument("--from", dest="from_", default="", metavar="WEIGHTS",
+                      help="weights that recipes begin with; default: the built-in ones that are nearest")  # fmt: skip
+    made.add_argument(
+        "--max-error", type=float, default=USUAL_MAX_ERROR, metavar="SHARE",
+        help="refuse weights with a larger mean error on samples held back (default: %(default)g)",
+    )
+    made.add_argument(
+        "--device", choices=["auto", "cpu", "cuda"], default="auto",
+        help="cuda: a GPU each, and NCCL; cpu: gloo; auto: GPUs if there are some (default)",
+    )
+    made.add_argument(
+        "--rank-timeout-s", type=float, default=300.0, metavar="SECONDS",
+        help="a rank that makes no progress for so long ends the run (default: %(default)g)",
+    )
+    return made
+
+
+def settings_of(options: argparse.Namespace, ranks: Ranks, task_batch: int | None) -> Settings:
+    settings = usual_settings(ranks.device)
+    given = {
+        "batch": options.batch if options.batch is not None else task_batch,
+        "compute_samples": options.samples,
+        "slice_samples": None if options.samples is None else max(1, options.samples // 3),
+        "comm_samples": options.comm_samples,
+        "all_reduce_samples": options.all_reduce_samples,
+        "memory_bytes": None if options.memory_gib is None else int(options.memory_gib * GIB),
+        "seed": options.seed,
+    }
+    settings = replace(settings, **{name: value for name, value in given.items() if value is not None})
+    least = {"batch": ranks.size, "memory_bytes": 1, "seed": 0}
+    for name in given:
+        if getattr(settings, name) < least.get(name, 1):
+            raise Error(f"--{name.replace('_', '-')} is {getattr(settings, name)}; give at least {least.get(name, 1)}")
+    return settings
+
+
+def tables_of(options: argparse.Namespace) -> tuple[list[Table], int | None]:
+    """What samples are drawn from, and the batch of the task."""
+    if not options.task:
+        kind = {"weight_type": options.weight_type, "optimizer": options.optimizer, "pooling": options.pooling}
+        return augment_dims(draw_tables(PUBLISHED_TABLES, options.seed, **kind), MAX_DIM), None
+    task = load_task(options.task)
+    return augment_dims(task.tables, max(table.dim for table in task.tables)), task.batch_size
+
+
+def hardware_name(ranks: Ranks) -> str:
+    if ranks.device.type == "cuda":
+        return torch.cuda.get_device_name(ranks.device)
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        lines = []
+    return next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), platform.machine())
+
+
+def hardware_of_all(ranks: Ranks) -> str:
+    """Raises Error if ranks are on devices of several names: one model learns the costs of one."""
+    places = ranks.gather((hardware_name(ranks), socket.gethostname()))
+    for rank, (name, host) in enumerate(places):
+        if name != places[0][0]:
+            raise Error(f"rank {rank} on {host} has {name}, and rank 0 on {places[0][1]} has {places[0][0]}; "
+                        "calibrate for each alone")  # fmt: skip
+    return places[0][0]
+
+
+class Progress:
+    """A line in place on terminals, else one every half minute."""
+
+    EVERY_S = 30.0
+
+    def __init__(self) -> None:
+        self.said = 0.0
+
+    def __call__(self, text: str) -> None:
+        if sys.stderr.isatty():
+            print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
+        elif time.monotonic() - self.said > self.EVERY_S:
+            self.said = time.monotonic()
+            print(text, file=sys.stderr, flush=True)
+
+    def end(self) -> None:
+        if sys.stderr.isatty():
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+
+
+def on_first(ranks: Ranks, what: str, work: Callable[[], None]) -> None:
+    """Runs `work` on the first rank. The others wait; nobody takes that for hanging."""
+    failures: list[Exception] = []
+
+    def run() -> None:
+        try:
+            work()
+        except Exception as error:  # Raised below.
+            failures.append(error)
+
+    thread = threading.Thread(target=run, daemon=True)
+    if ranks.rank == 0:
+        thread.start()
+    while ranks.from_first(thread.is_alive()):
+        ranks.step(what)
+        thread.join(0.2)
+    if failures:
+        raise failures[0]
+
+
+def write_report(path: Path, title: str, text: str, fitted: FittedWeights) -> None:
+    try:
+        path.with_suffix(".txt").write_text(text, encoding="utf-8")
+        path.with_suffix(".html").write_text(fitted.html(title, text), encoding="utf-8")
+    except OSError as error:
+        raise Error(f"{path.with_suffix('.html')}: cannot be written: {error}", "io") from error
+
+
+def run(options: argparse.Namespace, ranks: Ranks, say: Say) -> int:
+    """Returns an exit code. Raises Error; of several ranks' that of any ends the run."""
+    tables, task_batch = tables_of(options)
+    settings = settings_of(options, ranks, task_batch)
+    require_timed(tables, ranks.device)
+    hardware = hardware_of_all(ranks)
+    backend = "NCCL" if ranks.device.type == "cuda" else "gloo"
+    source = f"measured: PyTorch {torch.__version__}, FBGEMM {fbgemm_gpu.__version__}, {backend}"
+    about = {"source": source, "hardware": hardware, "ranks": str(ranks.size)}
+    out = Path(options.out)
+    collection = Collection(ranks, settings, tables, about, say)
+    folders = collection.collect(Path(options.data or f"{out}.samples"))
+
+    fitted: list[FittedWeights] = []
+    say("fitting")
+    on_first(ranks, "fitting", lambda: fitted.append(fit_weights(folders, from_=options.from_, seed=options.seed)))
+    refused = False
+    if ranks.rank == 0:
+        problems = collection.slowness.problems() + fitted[0].terms_off(options.max_error)
+        refused = bool(problems)
+        lines = [f"{hardware}, {ranks.size} ranks; {source}; batch {settings.batch}", "", fitted[0].page]
+        if ranks.size == 1:
+            lines.append("There is one rank: what ranks exchange is as in the weights that recipes begin with.")
+        lines += [f"refused: {problem}" for problem in problems]
+        text = "\n".join(lines).rstrip() + "\n"
+        write_report(out, f"Calibration: {out.name}", text, fitted[0])
+        print(text, end="")
+        if refused:
+            print_error(f"{out} is not written: {'; '.join(problems)}. The samples are kept in {folders[0].parent}")
+        else:
+            fitted[0].save(out)
+            print(f"wrote {out}, {out.with_suffix('.txt')} and {out.with_suffix('.html')}")
+    return EXIT_REFUSED if ranks.from_first(refused) else 0
+
+
+def main() -> int:
+    options = parser().parse_args()
+    try:
+        if options.rank_timeout_s <= 0:
+            raise Error(f"--rank-timeout-s is {options.rank_timeout_s:g}; give seconds above 0")
+        ranks = Ranks(device=options.device, timeout_s=options.rank_timeout_s)
+    except Error as error:
+        if os.environ.get("RANK", "0") == "0":
+            print_error(str(error))
+        return EXIT_CODE
+    logging.disable(logging.WARNING)
+    progress = Progress()
+    try:
+        code = run(options, ranks, progress if ranks.rank == 0 else lambda text: None)
+    except Error as error:
+        progress.end()
+        ranks.fail(str(error))
+    except Exception as error:
+        ranks.fail(f"rank {ranks.rank}: {type(error).__name__}: {error}")
+    progress.end()
+    ranks.close()
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())
