@@ -16,8 +16,8 @@ constexpr std::size_t kTestedOneIn = 5;
 /// Weighted least squares of latency + rate * GiB, neither of them negative.
 class LineFit {
  public:
-  void add(double gib, double cost_ms) {
-    const double weight = 1.0 / (cost_ms * cost_ms);
+  void add(double gib, double cost_ms, double importance) {
+    const double weight = importance / (cost_ms * cost_ms);
     weights_ += weight;
     sizes_ += weight * gib;
     squares_ += weight * gib * gib;
@@ -71,15 +71,34 @@ std::vector<std::size_t> without_part(const std::vector<std::size_t>& all, std::
   return rest;
 }
 
+/// Errors beyond a share of the cost count in proportion, not by their squares (Huber): where
+/// ranks wait for processors a few samples are many times too long.
 AllReduceModel::Line fitted_line(const AllReduceSamples& samples, int devices,
                                  const std::vector<std::size_t>& used) {
-  LineFit fit;
-  for (const std::size_t i : used) {
-    fit.add(samples.bytes[i] / static_cast<double>(bytes_from_gib(1.0)), samples.cost_ms[i]);
+  constexpr double kFarOff = 0.1;
+  constexpr int kFits = 20;
+  std::vector<double> importances(used.size(), 1.0);
+  AllReduceModel::Line line;
+  for (int round = 0; round < kFits; ++round) {
+    LineFit fit;
+    for (std::size_t k = 0; k < used.size(); ++k) {
+      fit.add(samples.bytes[used[k]] / static_cast<double>(bytes_from_gib(1.0)),
+              samples.cost_ms[used[k]], importances[k]);
+    }
+    if (!fit.has_line()) {
+      throw Error("all-reduce samples of " + std::to_string(devices) +
+                  " devices: all are of one size; give several");
+    }
+    line = fit.line();
+    const AllReduceModel model{{{devices, line}}};
+    for (std::size_t k = 0; k < used.size(); ++k) {
+      const double cost_ms = samples.cost_ms[used[k]];
+      const double error =
+          std::abs(model.all_reduce_ms(devices, samples.bytes[used[k]]) / cost_ms - 1.0);
+      importances[k] = error <= kFarOff ? 1.0 : kFarOff / error;
+    }
   }
-  if (fit.has_line()) return fit.line();
-  throw Error("all-reduce samples of " + std::to_string(devices) +
-              " devices: all are of one size; give several");
+  return line;
 }
 
 AllReduceModel scaled_to(const AllReduceModel& start, const AllReduceSamples& samples,

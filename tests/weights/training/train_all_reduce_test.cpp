@@ -47,6 +47,17 @@ TEST(TrainAllReduce, FindsTheLines) {
   EXPECT_LT(noisy.summary.tests[0].accuracy.mape, 0.03);
 }
 
+// As where ranks wait for processors that others have.
+TEST(TrainAllReduce, AFewSamplesThatTookManyTimesAsLongHardlyCount) {
+  AllReduceSamples samples = samples_of(kTrueLines, 0.02);
+  for (std::size_t i = 1; i < samples.size(); i += 6) samples.cost_ms[i] *= 8.0F;
+  const AllReduceModel model = train_all_reduce(samples).model;
+  for (const auto& [devices, line] : kTrueLines.lines) {
+    EXPECT_NEAR(model.lines.at(devices).latency_ms, line.latency_ms, 0.1 * line.latency_ms);
+    EXPECT_NEAR(model.lines.at(devices).ms_per_gib, line.ms_per_gib, 0.1 * line.ms_per_gib);
+  }
+}
+
 TEST(TrainAllReduce, RefusesSamplesThatMakeNoLine) {
   const auto error = [](auto change) {
     AllReduceSamples samples = samples_of(kTrueLines, 0.0);

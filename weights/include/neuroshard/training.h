@@ -173,8 +173,8 @@ struct TrainedAllReduce {
 };
 
 /// Fits a line to the samples of each device count, so that the squares of the errors in relation
-/// to the costs are least. Throws Error if a device count has fewer than 5 samples, or all of one
-/// size.
+/// to the costs are least; errors above 10 % count in proportion. Throws Error if a device count
+/// has fewer than 5 samples, or all of one size.
 [[nodiscard]] TrainedAllReduce train_all_reduce(const AllReduceSamples& samples);
 
 struct TrainedKindPrices {

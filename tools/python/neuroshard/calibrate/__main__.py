@@ -16,6 +16,8 @@ import fbgemm_gpu
 import torch
 
 from neuroshard._core import (
+    LEAST_BATCH,
+    MOST_BATCH,
     USUAL_MAX_ERROR,
     FittedWeights,
     Table,
@@ -26,6 +28,7 @@ from neuroshard._core import (
 )
 from neuroshard.calibrate.collection import Collection, Say
 from neuroshard.calibrate.operators import require_timed
+from neuroshard.calibrate.plans import ALGORITHMS, check_plans, draw_tasks
 from neuroshard.calibrate.settings import GIB, Settings, usual_settings
 from neuroshard.errors import Error
 from neuroshard.ranks import EXIT_CODE, Ranks, print_error
@@ -64,6 +67,11 @@ def parser() -> argparse.ArgumentParser:
                       "default: 400 on GPUs, 160 on CPUs")  # fmt: skip
     made.add_argument("--comm-samples", type=int, metavar="N", help="all-to-alls to time")
     made.add_argument("--all-reduce-samples", type=int, metavar="N", help="all-reduces to time")
+    made.add_argument(
+        "--check-tasks", type=int, default=3, metavar="N",
+        help=f"tasks drawn of the same tables, of which {len(ALGORITHMS)} plans each are run and compared; 0: none "
+        "(default: %(default)s)",
+    )
     made.add_argument("--memory-gib", type=float, metavar="GIB", help="most that the weights of an operator take")
     made.add_argument("--seed", type=int, default=0, metavar="N", help="decides what is drawn")
     made.add_argument("--from", dest="from_", default="", metavar="WEIGHTS",
@@ -95,10 +103,18 @@ def settings_of(options: argparse.Namespace, ranks: Ranks, task_batch: int | Non
         "seed": options.seed,
     }
     settings = replace(settings, **{name: value for name, value in given.items() if value is not None})
-    least = {"batch": ranks.size, "memory_bytes": 1, "seed": 0}
-    for name in given:
-        if getattr(settings, name) < least.get(name, 1):
-            raise Error(f"--{name.replace('_', '-')} is {getattr(settings, name)}; give at least {least.get(name, 1)}")
+    if not LEAST_BATCH <= settings.batch <= MOST_BATCH:
+        raise Error(f"--batch is {settings.batch}; costs can be predicted for {LEAST_BATCH:,} to {MOST_BATCH:,} samples")
+    for option, count, least in (
+        ("samples", settings.compute_samples, 1),
+        ("comm-samples", settings.comm_samples, 1),
+        ("all-reduce-samples", settings.all_reduce_samples, 1),
+        ("memory-gib", settings.memory_bytes, 1),
+        ("seed", settings.seed, 0),
+        ("check-tasks", options.check_tasks, 0),
+    ):
+        if count < least:
+            raise Error(f"--{option} is {count}; give at least {least}")
     return settings
 
 
@@ -166,7 +182,8 @@ def on_first(ranks: Ranks, what: str, work: Callable[[], None]) -> None:
         thread.start()
     while ranks.from_first(thread.is_alive()):
         ranks.step(what)
-        thread.join(0.2)
+        if ranks.rank == 0:
+            thread.join(0.2)
     if failures:
         raise failures[0]
 
@@ -195,23 +212,28 @@ def run(options: argparse.Namespace, ranks: Ranks, say: Say) -> int:
     fitted: list[FittedWeights] = []
     say("fitting")
     on_first(ranks, "fitting", lambda: fitted.append(fit_weights(folders, from_=options.from_, seed=options.seed)))
-    refused = False
+    problems, plan_lines = [], []
     if ranks.rank == 0:
         problems = collection.slowness.problems() + fitted[0].terms_off(options.max_error)
-        refused = bool(problems)
-        lines = [f"{hardware}, {ranks.size} ranks; {source}; batch {settings.batch}", "", fitted[0].page]
+    # Plans say nothing of weights that are off.
+    if options.check_tasks > 0 and not ranks.from_first(problems):
+        tasks = draw_tasks(tables, ranks.size, settings, ranks.device.type == "cpu", options.check_tasks)
+        check = check_plans(ranks, tasks, fitted[0].weights if fitted else None, options.max_error, say)
+        problems, plan_lines = check.problems, [*check.lines, ""]
+    if ranks.rank == 0:
+        lines = [f"{hardware}, {ranks.size} ranks; {source}; batch {settings.batch}", "", fitted[0].page, *plan_lines]
         if ranks.size == 1:
             lines.append("There is one rank: what ranks exchange is as in the weights that recipes begin with.")
         lines += [f"refused: {problem}" for problem in problems]
         text = "\n".join(lines).rstrip() + "\n"
         write_report(out, f"Calibration: {out.name}", text, fitted[0])
         print(text, end="")
-        if refused:
+        if problems:
             print_error(f"{out} is not written: {'; '.join(problems)}. The samples are kept in {folders[0].parent}")
         else:
             fitted[0].save(out)
             print(f"wrote {out}, {out.with_suffix('.txt')} and {out.with_suffix('.html')}")
-    return EXIT_REFUSED if ranks.from_first(refused) else 0
+    return EXIT_REFUSED if ranks.from_first(bool(problems)) else 0
 
 
 def main() -> int:

@@ -15,6 +15,8 @@ BATCH = 65_536
 HEAD_START_MS = 2.0
 """By which hosts are ahead of their GPUs, so that the time of a launch does not count."""
 LEARNING_RATE = 1e-6
+REPETITIONS = 3
+"""Collectives take little time and are noisy: so many times the runs of operators are timed."""
 
 
 class GpuPause:
@@ -43,7 +45,7 @@ class Collectives:
     def median_ms(self, run: Callable[[], object], start_ms: float = 0.0) -> float:
         """Of `run` on this rank, which begins it `start_ms` after all ranks have met."""
         times_ms = []
-        for _ in range(self.settings.warm_up + self.settings.iterations):
+        for _ in range(self.settings.warm_up + REPETITIONS * self.settings.iterations):
             self.ranks.barrier()
             if self.pause is not None:
                 self.pause(HEAD_START_MS + start_ms)
