@@ -18,16 +18,17 @@ SECONDS = 300
 QUICK = ("--device", "cpu", "--samples", "18", "--comm-samples", "20", "--all-reduce-samples", "20", "--check-tasks", "0")
 # Few samples on a busy machine.
 ANY_ERROR = ("--max-error", "100")
+TABLES = [
+    {"row": 1000 * (table + 1), "dim": 16 << table % 2, "pooling_factor": 2.0 * table + 1, "optimizer": "sgd"}
+    for table in range(6)
+]
 TASK = {
     "format": "neuroshard.task",
     "version": 1,
     "devices": 2,
     "memory_gb": 1,
     "batch_size": 1024,
-    "tables": [
-        {"row": 1000 * (table + 1), "dim": 16 << table % 2, "pooling_factor": 2.0 * table + 1, "optimizer": "sgd"}
-        for table in range(6)
-    ],
+    "tables": TABLES,
 }
 
 
@@ -133,7 +134,7 @@ def test_weights_are_of_what_was_timed(calibrated: Folder) -> None:
     assert cost is not None and cost.cost_ms > 0.0
     # Operators are of the task's tables, at its dims and their halves.
     tables = json.loads((calibrated.path / "w.safetensors.samples" / "compute" / "table_configs.json").read_text())
-    assert {table["row"] for table in tables} == {table["row"] for table in TASK["tables"]}  # type: ignore[index]
+    assert {table["row"] for table in tables} == {table["row"] for table in TABLES}
     assert {table["dim"] for table in tables} == {4, 8, 16, 32}
 
 
