@@ -20,6 +20,7 @@
 #include "neuroshard/explanation.h"
 #include "neuroshard/explanation_file.h"
 #include "neuroshard/fingerprint.h"
+#include "neuroshard/fitting.h"
 #include "neuroshard/hardware.h"
 #include "neuroshard/histogram_scale.h"
 #include "neuroshard/kind_prices.h"

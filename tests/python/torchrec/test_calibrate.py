@@ -192,6 +192,7 @@ def test_a_rank_that_hangs_ends_the_run_and_is_named(tmp_path: Path) -> None:
         (["--samples", "0"], "--samples is 0; give at least 1"),
         (["--task", "missing.json"], "missing.json: cannot be read"),
         (["--from", "abacus"], "--from 'abacus'"),
+        (["--out", "no_folder/w.safetensors"], "no_folder/w.safetensors: cannot be written: there is no such folder"),
     ],
 )
 def test_bad_input_is_named(more: Sequence[str], message: str, tmp_path: Path) -> None:

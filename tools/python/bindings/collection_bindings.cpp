@@ -192,7 +192,11 @@ void bind_collections(nb::module_& module) {
                 {.max_tables = max_tables, .memory_bytes = memory_bytes, .slices = slices});
           },
           "folder"_a, "description"_a, "seed"_a, "tables"_a, nb::kw_only(), "max_tables"_a,
-          "memory_bytes"_a, "slices"_a)
+          "memory_bytes"_a, "slices"_a,
+          nb::sig("def __init__(self, folder: str | os.PathLike[str], description: "
+                  "collections.abc.Mapping[str, str], seed: int, tables: "
+                  "collections.abc.Sequence[Table], *, max_tables: int, memory_bytes: int, slices: "
+                  "bool) -> None"))
       .def("__len__", &ComputeFolder::size)
       .def_prop_ro("tables", &ComputeFolder::tables)
       .def("next", &ComputeFolder::next, "Tables of the next sample.")
@@ -209,7 +213,10 @@ void bind_collections(nb::module_& module) {
                                    .max_dim_sum = max_dim_sum});
           },
           "folder"_a, "description"_a, "seed"_a, nb::kw_only(), "devices"_a, "max_dim_sum"_a,
-          "max_start_offset_ms"_a)
+          "max_start_offset_ms"_a,
+          nb::sig("def __init__(self, folder: str | os.PathLike[str], description: "
+                  "collections.abc.Mapping[str, str], seed: int, *, devices: int, "
+                  "max_dim_sum: int, max_start_offset_ms: int) -> None"))
       .def("__len__", &CommFolder::size)
       .def("next", &CommFolder::next, "Columns and start offset (ms) of each device.")
       .def("append", &CommFolder::add, "forward_ms"_a, "backward_ms"_a);
@@ -221,7 +228,10 @@ void bind_collections(nb::module_& module) {
              std::int64_t max_bytes) {
             new (self) AllReduceFolder(folder, description, seed, devices, max_bytes);
           },
-          "folder"_a, "description"_a, "seed"_a, nb::kw_only(), "devices"_a, "max_bytes"_a)
+          "folder"_a, "description"_a, "seed"_a, nb::kw_only(), "devices"_a, "max_bytes"_a,
+          nb::sig("def __init__(self, folder: str | os.PathLike[str], description: "
+                  "collections.abc.Mapping[str, str], seed: int, *, devices: int, "
+                  "max_bytes: int) -> None"))
       .def("__len__", &AllReduceFolder::size)
       .def("next", &AllReduceFolder::next, "Bytes of gradients.")
       .def("append", &AllReduceFolder::add, "cost_ms"_a);

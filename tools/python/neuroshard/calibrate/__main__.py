@@ -3,7 +3,6 @@
 import argparse
 import logging
 import os
-import platform
 import socket
 import sys
 import threading
@@ -31,6 +30,7 @@ from neuroshard.calibrate.operators import require_timed
 from neuroshard.calibrate.plans import ALGORITHMS, check_plans, draw_tasks
 from neuroshard.calibrate.settings import GIB, Settings, usual_settings
 from neuroshard.errors import Error
+from neuroshard.measure.__main__ import hardware_name, write_whole
 from neuroshard.ranks import EXIT_CODE, Ranks, print_error
 
 EXIT_REFUSED = 1
@@ -127,16 +127,6 @@ def tables_of(options: argparse.Namespace) -> tuple[list[Table], int | None]:
     return augment_dims(task.tables, max(table.dim for table in task.tables)), task.batch_size
 
 
-def hardware_name(ranks: Ranks) -> str:
-    if ranks.device.type == "cuda":
-        return torch.cuda.get_device_name(ranks.device)
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:
-        lines = []
-    return next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), platform.machine())
-
-
 def hardware_of_all(ranks: Ranks) -> str:
     """Raises Error if ranks are on devices of several names: one model learns the costs of one."""
     places = ranks.gather((hardware_name(ranks), socket.gethostname()))
@@ -188,14 +178,6 @@ def on_first(ranks: Ranks, what: str, work: Callable[[], None]) -> None:
         raise failures[0]
 
 
-def write_report(path: Path, title: str, text: str, fitted: FittedWeights) -> None:
-    try:
-        path.with_suffix(".txt").write_text(text, encoding="utf-8")
-        path.with_suffix(".html").write_text(fitted.html(title, text), encoding="utf-8")
-    except OSError as error:
-        raise Error(f"{path.with_suffix('.html')}: cannot be written: {error}", "io") from error
-
-
 def run(options: argparse.Namespace, ranks: Ranks, say: Say) -> int:
     """Returns an exit code. Raises Error; of several ranks' that of any ends the run."""
     tables, task_batch = tables_of(options)
@@ -206,6 +188,8 @@ def run(options: argparse.Namespace, ranks: Ranks, say: Say) -> int:
     source = f"measured: PyTorch {torch.__version__}, FBGEMM {fbgemm_gpu.__version__}, {backend}"
     about = {"source": source, "hardware": hardware, "ranks": str(ranks.size)}
     out = Path(options.out)
+    if not out.absolute().parent.is_dir():
+        raise Error(f"{out}: cannot be written: there is no such folder", "io")
     collection = Collection(ranks, settings, tables, about, say)
     folders = collection.collect(Path(options.data or f"{out}.samples"))
 
@@ -226,7 +210,8 @@ def run(options: argparse.Namespace, ranks: Ranks, say: Say) -> int:
             lines.append("There is one rank: what ranks exchange is as in the weights that recipes begin with.")
         lines += [f"refused: {problem}" for problem in problems]
         text = "\n".join(lines).rstrip() + "\n"
-        write_report(out, f"Calibration: {out.name}", text, fitted[0])
+        write_whole(str(out.with_suffix(".txt")), text)
+        write_whole(str(out.with_suffix(".html")), fitted[0].html(f"Calibration: {out.name}", text))
         print(text, end="")
         if problems:
             print_error(f"{out} is not written: {'; '.join(problems)}. The samples are kept in {folders[0].parent}")
