@@ -79,7 +79,7 @@ class CollectKit : public ::testing::Test {
            " --samples 12 --comm-samples " + std::to_string(comm_samples) +
            " --ranks 4 --table-configs " + kit() + "/table_configs.json " +
            " --compute-options '--batch 128 --warm-up 0 --iterations 1 --threads 1 "
-           "--memory-gb 0.01 --max-rows 10000 --max-dim 16' --comm-options '--batch 256 "
+           "--memory-gb 0.1 --max-rows 150000 --max-dim 16' --comm-options '--batch 256 "
            "--warm-up 0 --iterations 1 --max-start-offset-ms 2 --max-dim-sum 256' " +
            options;
   }

@@ -132,7 +132,7 @@ class Collection:
 
         def append(folder: ComputeFolder, times_ms: list[float]) -> None:
             self.slowness.add(times_ms)
-            folder.append(statistics.median(times_ms))
+            folder.append(statistics.median_low(times_ms))
 
         return Kind(
             name,
@@ -185,5 +185,5 @@ class Collection:
             ),
             lambda folder: folder.next(),
             lambda size_bytes: self.ranks.gather(self.collectives.all_reduce_ms(size_bytes)),
-            lambda folder, times_ms: folder.append(max(times_ms)),
+            lambda folder, times_ms: folder.append(statistics.median_low(times_ms)),
         )

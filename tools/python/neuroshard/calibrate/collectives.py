@@ -42,8 +42,8 @@ class Collectives:
         self.watch = Stopwatch(ranks.device)
         self.pause = GpuPause() if ranks.device.type == "cuda" else None
 
-    def median_ms(self, run: Callable[[], object], start_ms: float = 0.0) -> float:
-        """Of `run` on this rank, which begins it `start_ms` after all ranks have met."""
+    def quartile_ms(self, run: Callable[[], object], start_ms: float = 0.0) -> float:
+        """The first quartile of `run` on this rank, which begins it `start_ms` after all ranks have met."""
         times_ms = []
         for _ in range(self.settings.warm_up + REPETITIONS * self.settings.iterations):
             self.ranks.barrier()
@@ -59,7 +59,7 @@ class Collectives:
             run()
             self.watch.lap("run")
             times_ms.append(self.watch.laps_ms()["run"])
-        return statistics.median(times_ms[self.settings.warm_up :])
+        return statistics.quantiles(times_ms[self.settings.warm_up :], n=4, method="inclusive")[0]
 
     def all_to_all_ms(self, dim_sums: Sequence[int], starts_ms: Sequence[float]) -> tuple[float, float]:
         """Of this rank: outputs forward, each rank beginning at its start, and gradients backward. A rank has so many
@@ -69,10 +69,10 @@ class Collectives:
         received = [of_rank * dim_sum for dim_sum in dim_sums]
         columns = torch.rand(sum(sent), device=self.ranks.device)
         samples = torch.rand(sum(received), device=self.ranks.device)
-        forward = self.median_ms(
+        forward = self.quartile_ms(
             lambda: dist.all_to_all_single(samples, columns, received, sent), starts_ms[self.ranks.rank]
         )
-        backward = self.median_ms(lambda: dist.all_to_all_single(columns, samples, sent, received))
+        backward = self.quartile_ms(lambda: dist.all_to_all_single(columns, samples, sent, received))
         return forward, backward
 
     def all_reduce_ms(self, size_bytes: int) -> float:
@@ -84,4 +84,4 @@ class Collectives:
             dist.all_reduce(gradients)
             weights.add_(gradients, alpha=-LEARNING_RATE)
 
-        return self.median_ms(run)
+        return self.quartile_ms(run)
