@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 
+#include "core/base/message_text.h"
 #include "neuroshard/error.h"
 #include "neuroshard/weights.h"
 #include "tools/console/interrupt.h"

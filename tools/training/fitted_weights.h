@@ -1,12 +1,12 @@
 #pragma once
 
-#include <cstdint>
 #include <filesystem>
-#include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "neuroshard/fitting.h"
+#include "neuroshard/node_links.h"
 #include "tools/training/training_metadata.h"
 
 namespace neuroshard::tools {

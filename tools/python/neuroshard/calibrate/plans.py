@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from neuroshard._core import PlanCost, Planner, Table, Task, Weights
+from neuroshard.calibrate.collection import Say
 from neuroshard.calibrate.settings import GIB, Settings
 from neuroshard.errors import Error
 from neuroshard.measure.accuracy import accuracy_of
@@ -73,7 +74,7 @@ def worst_term(plans: Sequence[MeasuredPlan]) -> str:
 
 
 def check_plans(
-    ranks: Ranks, tasks: Sequence[Task], weights: Weights | None, max_error: float, say: object
+    ranks: Ranks, tasks: Sequence[Task], weights: Weights | None, max_error: float, say: Say
 ) -> PlanCheck:
     """All ranks call it alike; `weights` and `tasks` count on the first, which gets the result."""
     made: list[tuple[Case, PlanCost]] | Error = []
@@ -88,7 +89,7 @@ def check_plans(
     if not made:
         return PlanCheck([], ["plans: no task that was drawn has one"])
     cases = [case for case, _ in made]
-    runs: list[PlanRun] = measure_plans(ranks, cases, ROUNDS, say)  # type: ignore[arg-type]
+    runs: list[PlanRun] = measure_plans(ranks, cases, ROUNDS, say)
     plans = [MeasuredPlan(case.name, predicted, run) for (case, predicted), run in zip(made, runs)]
     through = [plan for plan in plans if not plan.run.error]
     accuracy = accuracy_of([(plan.run.cost().median, predicted_ms(plan)) for plan in through])
