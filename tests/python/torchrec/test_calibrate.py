@@ -8,11 +8,15 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
+import torch
 
 import neuroshard as ns
+from neuroshard.calibrate.__main__ import hardware_of_all
 from neuroshard.calibrate.collection import Slowness
+from neuroshard.ranks import Ranks
 
 SECONDS = 300
 QUICK = ("--device", "cpu", "--samples", "18", "--comm-samples", "20", "--all-reduce-samples", "20", "--check-tasks", "0")
@@ -209,3 +213,18 @@ def test_a_rank_that_is_slow_for_all_operators_is_named() -> None:
         slowness.add([cost_ms, 1.1 * cost_ms, 1.8 * cost_ms, 0.9 * cost_ms])
     (problem,) = slowness.problems()
     assert problem.startswith("compute: rank 2 takes 1.8")
+
+
+class OfTwoMachines(Ranks):
+    """What the first rank sees if the second is on another machine."""
+
+    def __init__(self) -> None:
+        self.device = torch.device("cpu")
+
+    def gather(self, value: Any) -> list[Any]:
+        return [value, ("Abacus", "node2")]
+
+
+def test_devices_of_another_name_are_refused() -> None:
+    with pytest.raises(ns.Error, match="rank 1 on node2 has Abacus, and rank 0 on .* calibrate for each alone"):
+        hardware_of_all(OfTwoMachines())
