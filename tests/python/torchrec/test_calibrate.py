@@ -148,7 +148,7 @@ def test_the_report_has_recipes_errors_and_plans(calibrated: Folder) -> None:
         assert f"\n{part}" in text
     assert "held back" in text
     for plan in ("neuroshard", "random", "dim_greedy"):
-        assert f"task 1, {plan}" in text
+        assert f"task 1, {plan}" in text and f"the task, {plan}" in text
     assert "plans: off by" in text
     page = calibrated.weights.with_suffix(".html").read_text()
     assert "<svg" in page and "task 1, random" in page

@@ -20,6 +20,7 @@ from neuroshard._core import (
     USUAL_MAX_ERROR,
     FittedWeights,
     Table,
+    Task,
     augment_dims,
     draw_tables,
     fit_weights,
@@ -69,8 +70,8 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--all-reduce-samples", type=int, metavar="N", help="all-reduces to time")
     made.add_argument(
         "--check-tasks", type=int, default=3, metavar="N",
-        help=f"tasks drawn of the same tables, of which {len(ALGORITHMS)} plans each are run and compared; 0: none "
-        "(default: %(default)s)",
+        help=f"tasks drawn of the same tables, of which, and of --task, {len(ALGORITHMS)} plans each are run and "
+        "compared; 0: none (default: %(default)s)",
     )
     made.add_argument("--memory-gib", type=float, metavar="GIB", help="most that the weights of an operator take")
     made.add_argument("--seed", type=int, default=0, metavar="N", help="decides what is drawn")
@@ -118,13 +119,13 @@ def settings_of(options: argparse.Namespace, ranks: Ranks, task_batch: int | Non
     return settings
 
 
-def tables_of(options: argparse.Namespace) -> tuple[list[Table], int | None]:
-    """What samples are drawn from, and the batch of the task."""
+def inputs_of(options: argparse.Namespace) -> tuple[list[Table], Task | None]:
+    """What samples are drawn from, and the task if there is one."""
     if not options.task:
         kind = {"weight_type": options.weight_type, "optimizer": options.optimizer, "pooling": options.pooling}
         return augment_dims(draw_tables(PUBLISHED_TABLES, options.seed, **kind), MAX_DIM), None
     task = load_task(options.task)
-    return augment_dims(task.tables, max(table.dim for table in task.tables)), task.batch_size
+    return augment_dims(task.tables, max(table.dim for table in task.tables)), task
 
 
 def hardware_of_all(ranks: Ranks) -> str:
@@ -180,8 +181,8 @@ def on_first(ranks: Ranks, what: str, work: Callable[[], None]) -> None:
 
 def run(options: argparse.Namespace, ranks: Ranks, say: Say) -> int:
     """Returns an exit code. Raises Error; of several ranks' that of any ends the run."""
-    tables, task_batch = tables_of(options)
-    settings = settings_of(options, ranks, task_batch)
+    tables, task = inputs_of(options)
+    settings = settings_of(options, ranks, task.batch_size if task is not None else None)
     require_timed(tables, ranks.device)
     hardware = hardware_of_all(ranks)
     backend = "NCCL" if ranks.device.type == "cuda" else "gloo"
@@ -202,6 +203,8 @@ def run(options: argparse.Namespace, ranks: Ranks, say: Say) -> int:
     # Plans say nothing of weights that are off.
     if options.check_tasks > 0 and not ranks.from_first(problems):
         tasks = draw_tasks(tables, ranks.size, settings, ranks.device.type == "cpu", options.check_tasks)
+        if task is not None and (task.devices, task.batch_size) == (ranks.size, settings.batch):
+            tasks.insert(0, task)
         check = check_plans(ranks, tasks, fitted[0].weights if fitted else None, options.max_error, say)
         problems, plan_lines = check.problems, [*check.lines, ""]
     if ranks.rank == 0:

@@ -57,7 +57,7 @@ def planned(tasks: Sequence[Task], weights: Weights) -> list[tuple[Case, PlanCos
             # TorchRec cuts tables to slices of one width.
             cost = Planner(weights, algorithm=algorithm, equal_widths=True, cuts="columns").plan(task).cost
             if cost is not None:
-                cases.append((Case.of(task, cost, f"{task.name}, {algorithm}"), cost))
+                cases.append((Case.of(task, cost, f"{task.name or 'the task'}, {algorithm}"), cost))
     return cases
 
 
