@@ -95,9 +95,12 @@ BundledTask::BundledTask(const Task& listed, std::span<const std::uint32_t> orde
   }
 }
 
+const BundledTask::Bundle* BundledTask::bundle(std::size_t table) const {
+  const auto found = std::ranges::lower_bound(bundles, table, {}, &Bundle::table);
+  return found != bundles.end() && found->table == table ? &*found : nullptr;
+}
+
 Plan BundledTask::plan_of_listed(const Plan& plan) const {
-  std::vector<const Bundle*> bundle_of(task.tables.size(), nullptr);
-  for (const Bundle& bundle : bundles) bundle_of[bundle.table] = &bundle;
   Plan of_listed;
   std::vector<std::vector<int>> slices_of;  // What each slice of `plan` is here.
   for (TableSlice slice : plan.slices) {
@@ -107,10 +110,10 @@ Plan BundledTask::plan_of_listed(const Plan& plan) const {
       of_listed.slices.push_back(one);
     };
     const auto t = static_cast<std::size_t>(slice.table);
-    if (const Bundle* bundle = bundle_of[t]) {
-      for (std::size_t i = 0; i < bundle->listed.size(); ++i) {
-        const Table& table = bundle->tables[i];
-        add({static_cast<int>(bundle->listed[i]), 0, table.dim, 0, table.rows});
+    if (const Bundle* of = bundle(t)) {
+      for (std::size_t i = 0; i < of->listed.size(); ++i) {
+        const Table& table = of->tables[i];
+        add({static_cast<int>(of->listed[i]), 0, table.dim, 0, table.rows});
       }
     } else {
       slice.table = static_cast<int>(original[t]);
@@ -133,8 +136,6 @@ Plan BundledTask::plan_of_listed(const Plan& plan) const {
 
 Plan BundledTask::plan_of_task(const Plan& listed) const {
   constexpr int kNoTable = -1;
-  std::vector<bool> is_bundle(task.tables.size(), false);
-  for (const Bundle& bundle : bundles) is_bundle[bundle.table] = true;
   std::size_t count = original.size();
   for (const Bundle& bundle : bundles) count += bundle.listed.size() - 1;
   std::vector<int> table_of(count, kNoTable);  // Of those in a bundle, its first alone.
@@ -148,7 +149,7 @@ Plan BundledTask::plan_of_task(const Plan& listed) const {
       if (slice.table == kNoTable) continue;
       const auto t = static_cast<std::size_t>(slice.table);
       const Table& table = task.tables[t];
-      if (is_bundle[t]) slice = {slice.table, 0, table.dim, 0, table.rows};
+      if (bundle(t) != nullptr) slice = {slice.table, 0, table.dim, 0, table.rows};
       plan.shards[device].push_back(static_cast<int>(plan.slices.size()));
       plan.slices.push_back(slice);
     }

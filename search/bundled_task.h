@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -31,7 +32,9 @@ struct BundledTask {
     std::vector<std::uint32_t> listed;  ///< In the order of the task.
     std::vector<Table> tables;
   };
-  std::vector<Bundle> bundles;
+  std::vector<Bundle> bundles;  ///< In the order of `task`.
+  /// Null: that table is none.
+  [[nodiscard]] const Bundle* bundle(std::size_t table) const;
 
   /// What a plan of `task` is of the listed one: whole tables in the place of bundles, in a row.
   [[nodiscard]] Plan plan_of_listed(const Plan& plan) const;

@@ -90,8 +90,6 @@ class StartMaker {
 
   /// Slices that have a place. The others are pending.
   Edit as_they_run(std::span<const CarriedTable> tables) {
-    std::vector<char> is_bundle(task_.tables.size(), 0);
-    for (const BundledTask::Bundle& bundle : from_.canonical.bundles) is_bundle[bundle.table] = 1;
     Edit edit;
     for (std::size_t t = 0; t < task_.tables.size(); ++t) {
       const int table = static_cast<int>(t);
@@ -101,7 +99,7 @@ class StartMaker {
         continue;
       }
       std::vector<StateSlice> slices = carried.slices;
-      if (is_bundle[t] != 0) slices = {bundle(table)};
+      if (from_.canonical.bundle(t) != nullptr) slices = {bundle(table)};
       if (carried.way && slices.empty()) new_tables_.emplace_back(table, *carried.way);
       for (StateSlice& slice : slices) {
         slice.table = table;

@@ -19,17 +19,15 @@ MovedBytes::MovedBytes(const MoveTerms& terms, const BundledTask& bundled, const
     : terms_(terms),
       bundled_(bundled),
       ways_(ways),
-      bundle_of_(bundled.task.tables.size(), nullptr),
       held_(bundled.task.tables.size()),
       canonical_of_(terms.holders.task().tables.size()),
       of_replicas_(bundled.task.tables.size(), kNotCounted),
       of_rows_(bundled.task.tables.size(), kNotCounted) {
-  for (const BundledTask::Bundle& bundle : bundled.bundles) bundle_of_[bundle.table] = &bundle;
   const RunningHolders& holders = terms.holders;
   for (std::size_t t = 0; t < held_.size(); ++t) {
     const std::size_t of = bundled.original[t];
     canonical_of_[of] = t;
-    if (bundle_of_[t] != nullptr) continue;  // It has no columns to choose from.
+    if (bundled.bundle(t) != nullptr) continue;  // It has no columns to choose from.
     for (const RunningSlice& one : holders.slices(of)) {
       if (one.device) {
         held_[t].push_back({static_cast<int>(*one.device), one.slice.first_column, one.slice.dim});
@@ -43,7 +41,7 @@ MovedBytes::MovedBytes(const MoveTerms& terms, const BundledTask& bundled, const
 
 std::span<const std::uint32_t> MovedBytes::listed(int table) const {
   const auto t = static_cast<std::size_t>(table);
-  if (bundle_of_[t] != nullptr) return bundle_of_[t]->listed;
+  if (const BundledTask::Bundle* bundle = bundled_.bundle(t)) return bundle->listed;
   return std::span(bundled_.original).subspan(t, 1);
 }
 
@@ -64,7 +62,7 @@ std::int64_t MovedBytes::of_fixed(TableSlice slice, int device) const {
   const auto t = static_cast<std::size_t>(slice.table);
   for (const std::uint32_t table : listed(slice.table)) {
     slice.table = static_cast<int>(table);
-    if (bundle_of_[t] != nullptr) {
+    if (bundled_.bundle(t) != nullptr) {
       const Table& of = terms_.holders.task().tables[table];
       slice = {slice.table, 0, of.dim, 0, of.rows};
     }
@@ -94,7 +92,7 @@ std::int64_t MovedBytes::of_slices(std::span<const StateSlice> slices) {
 
 std::int64_t MovedBytes::about(const StateSlice& slice) const {
   const auto t = static_cast<std::size_t>(slice.table);
-  if (bundle_of_[t] != nullptr) return of_fixed({.table = slice.table}, slice.place);
+  if (bundled_.bundle(t) != nullptr) return of_fixed({.table = slice.table}, slice.place);
   const RunningHolders& holders = terms_.holders;
   const std::size_t listed = bundled_.original[t];
   const RowBytes row = stored_bytes(bundled_.task.tables[t].memory);

@@ -89,11 +89,10 @@ class MovedBytes {
   MoveTerms terms_;
   const BundledTask& bundled_;
   const TableWays& ways_;
-  std::vector<const BundledTask::Bundle*> bundle_of_;  ///< [tables]; null: none.
-  std::vector<std::vector<Held>> held_;                ///< [tables]: by place and column.
-  std::vector<std::size_t> canonical_of_;              ///< [listed tables]
-  std::vector<std::int64_t> of_replicas_;              ///< [tables], or below 0: not yet known.
-  std::vector<std::int64_t> of_rows_;                  ///< Row-wise, likewise.
+  std::vector<std::vector<Held>> held_;    ///< [tables]: by place and column.
+  std::vector<std::size_t> canonical_of_;  ///< [listed tables]
+  std::vector<std::int64_t> of_replicas_;  ///< [tables], or below 0: not yet known.
+  std::vector<std::int64_t> of_rows_;      ///< Row-wise, likewise.
 
   std::vector<int> first_columns_;
   std::vector<int> order_;

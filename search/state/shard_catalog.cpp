@@ -17,6 +17,7 @@ constexpr double kNotAsked = -std::numeric_limits<double>::infinity();
 
 ShardCatalog::ShardCatalog(const Backend& backend, const BundledTask& bundled)
     : backend_(backend),
+      bundled_(bundled),
       task_(bundled.task),
       width_(static_cast<std::size_t>(backend.embedding_width())),
       of_slices_(backend.table_features(), static_cast<double>(task_.batch_size)),
@@ -24,12 +25,10 @@ ShardCatalog::ShardCatalog(const Backend& backend, const BundledTask& bundled)
       models_(backend.cost_runner(task_.devices)),
       tables_(task_),
       gradients_(task_),
-      bundle_of_(task_.tables.size(), nullptr),
       replicas_(task_.tables.size(), kNotYet),
       replica_loads_(task_.tables.size()) {
-  for (const BundledTask::Bundle& bundle : bundled.bundles) bundle_of_[bundle.table] = &bundle;
   for (std::size_t t = 0; t < task_.tables.size(); ++t) {
-    const bool same = t > 0 && bundle_of_[t] == nullptr && bundle_of_[t - 1] == nullptr &&
+    const bool same = t > 0 && bundled.bundle(t) == nullptr && bundled.bundle(t - 1) == nullptr &&
                       kind_of(task_.tables[t]) == kind_of(task_.tables[t - 1]);
     same_as_.push_back(same ? same_as_.back() : static_cast<int>(t));
   }
@@ -44,7 +43,7 @@ int ShardCatalog::rows(int table, std::int64_t first_row, std::int64_t count,
                                                     static_cast<int>(rows_.size()));
   if (is_new) {
     const int widths = task_.tables[t].dim / kDimMultiple;
-    const int blocks = bundle_of_[t] != nullptr ? 1 : (widths - 1) / kWidthsOfBlock + 1;
+    const int blocks = bundled_.bundle(t) != nullptr ? 1 : (widths - 1) / kWidthsOfBlock + 1;
     rows_.push_back({static_cast<int>(t), first, count, price,
                      std::vector<int>(static_cast<std::size_t>(blocks), kNotYet)});
   }
@@ -53,7 +52,7 @@ int ShardCatalog::rows(int table, std::int64_t first_row, std::int64_t count,
 
 int ShardCatalog::shard(int rows, int width) {
   Rows& of = rows_[static_cast<std::size_t>(rows)];
-  if (const BundledTask::Bundle* bundle = bundle_of_[static_cast<std::size_t>(of.table)]) {
+  if (const BundledTask::Bundle* bundle = bundled_.bundle(static_cast<std::size_t>(of.table))) {
     int& shard = of.first_of_block.front();
     if (shard == kNotYet) shard = add_bundle(*bundle);
     return shard;

@@ -89,6 +89,7 @@ class ShardCatalog {
   int embed(const Rows& rows, int first_width, int widths);
 
   const Backend& backend_;
+  const BundledTask& bundled_;
   const Task& task_;
   std::size_t width_;
   OperatorFeatures of_slices_;
@@ -96,8 +97,7 @@ class ShardCatalog {
   std::unique_ptr<CostRunner> models_;
   SliceTables tables_;
   TouchedGradients gradients_;
-  std::vector<int> same_as_;                           ///< [tables]: the first equal one.
-  std::vector<const BundledTask::Bundle*> bundle_of_;  ///< [tables]; null: none.
+  std::vector<int> same_as_;  ///< [tables]: the first equal one.
   std::map<std::tuple<int, std::int64_t, std::int64_t, const KindPrice*>, int> rows_of_;
   std::vector<Rows> rows_;
   std::vector<int> replicas_;  ///< [tables], or kNotYet.

@@ -27,13 +27,11 @@ TableWays::TableWays(ShardCatalog& catalog, const BundledTask& bundled, const Wa
     if (places_[form] > 1) with_places_.push_back(list_.back());
   }
   options_.replicas = options_.replicas && catalog.backend().prices_replicas();
-  std::vector<bool> is_bundle(task_.tables.size(), false);
-  for (const BundledTask::Bundle& bundle : bundled.bundles) is_bundle[bundle.table] = true;
   const std::int64_t least_room = std::ranges::min(rooms_bytes(task_));
   for (std::size_t t = 0; t < task_.tables.size(); ++t) {
     static constexpr WayOptions::OfTable kAnyWay{};
     of_tables_.push_back(ways_of(
-        static_cast<int>(t), is_bundle[t],
+        static_cast<int>(t), bundled.bundle(t) != nullptr,
         options.of_tables.empty() ? kAnyWay : options.of_tables[bundled.original[t]], least_room));
   }
 }
