@@ -58,8 +58,6 @@ std::vector<PlanOutcome> Planner::plan_batch(std::span<const Task> tasks,
   const PlanRequest request = root.request_of_algorithm(given);
   std::vector<PlanOutcome> outcomes(tasks.size());
   std::vector<std::shared_ptr<const Impl>> impls(tasks.size());
-  std::vector<Task> unlinked;
-  std::vector<std::size_t> unlinked_of(tasks.size());
   std::vector<PlanOutcome> published(tasks.size());
   std::map<const Impl*, std::vector<SearchDriver::Job>> searches;
   // Borrowed by searches.
@@ -74,20 +72,12 @@ std::vector<PlanOutcome> Planner::plan_batch(std::span<const Task> tasks,
       continue;
     }
     planned[i] = &deduplicated.emplace_back(tasks[i]).task();
-    if (std::optional<Task> without = impls[i]->without_links(*planned[i])) {
-      unlinked_of[i] = unlinked.size();
-      unlinked.push_back(*std::move(without));
-    }
     const Task& task = planned[i]->groups.empty()
                            ? *planned[i]
                            : with_rules.emplace_back(with_rules_of_groups(*planned[i]));
-    if (impls[i]->searches_published(task)) {
+    if (impls[i]->searches_published(task, root.options.effort)) {
       searches[impls[i].get()].push_back({task, published[i]});
     }
-  }
-  std::vector<PlanOutcome> without_links;
-  if (!unlinked.empty()) {
-    without_links = plan_batch(unlinked, Impl::request_without_links(request));
   }
   for (const auto& [impl, jobs] : searches) impl->plan_published(jobs, request);
   ThreadTeam team(static_cast<int>(
@@ -95,13 +85,8 @@ std::vector<PlanOutcome> Planner::plan_batch(std::span<const Task> tasks,
   team.run(tasks.size(), [&](std::size_t i, std::size_t) {
     if (!impls[i]) return;
     try {
-      PlanResult result =
-          impls[i]->plan_anew(*planned[i], request, root.options.effort,
-                              {.unlinked =
-                                   [&](const Task&, const PlanRequest&) {
-                                     return std::move(without_links[unlinked_of[i]]).value();
-                                   },
-                               .published = [&] { return std::move(published[i]).value(); }});
+      PlanResult result = impls[i]->plan_anew(*planned[i], request, root.options.effort, true,
+                                              [&] { return std::move(published[i]).value(); });
       impls[i]->settle_reason(*planned[i], request, result);
       impls[i]->add_warnings(tasks[i], result);
       outcomes[i] = std::move(result);

@@ -93,8 +93,9 @@ void validate(const PlanRequest& request) {
   require_between(request.alternatives, 0, 1000, "alternatives");
 }
 
-Planner::Impl::Impl(CostModels cost_models, PlannerOptions planner_options)
-    : options(std::move(planner_options)),
+Planner::Impl::Impl(CostModels cost_models, PlannerOptions planner_options, const Impl* made_by)
+    : own(made_by != nullptr ? *made_by : *this),
+      options(std::move(planner_options)),
       cpu(make_cpu_backend(cost_models,
                            {.name = options.backend == kCudaBackend ? "auto" : options.backend,
                             .reuse_work = options.reuse_work})),
@@ -115,7 +116,7 @@ std::shared_ptr<const Planner::Impl> Planner::Impl::for_setting_of(const Task& t
   std::shared_ptr<const Impl>& other = other_settings[setting];
   if (!other) {
     try {
-      other = std::make_shared<const Impl>(models_for(models, setting), options);
+      other = std::make_shared<const Impl>(models_for(models, setting), options, this);
     } catch (...) {
       other_settings.erase(setting);
       throw;
@@ -209,21 +210,19 @@ PlanResult Planner::Impl::plan_published(const Task& task, const PlanRequest& re
   return lease != nullptr ? search(TeamBackend(*cpu, *lease)) : search(*cpu);
 }
 
-std::optional<Task> Planner::Impl::without_links(const Task& task) const {
+std::optional<PlanOutcome> Planner::Impl::plan_without_links(const Task& task,
+                                                             const PlanRequest& request,
+                                                             bool alone) const {
   if (!task.links || options.algorithm != Algorithm::kNeuroshard) return std::nullopt;
   Task unlinked = task;
   unlinked.links.reset();
-  return unlinked;
-}
-
-PlanRequest Planner::Impl::request_without_links(const PlanRequest& request) {
-  PlanRequest half;
-  half.stop = request.stop;
-  if (request.deadline) {
-    const Clock::time_point now = Clock::now();
-    half.deadline = now + (*request.deadline - now) / 2;
+  PlanRequest half{.deadline = request.deadline, .stop = request.stop};
+  if (half.deadline) *half.deadline -= (*half.deadline - Clock::now()) / 2;
+  try {
+    return own.for_task(unlinked)->plan_anew(unlinked, half, options.effort, alone);
+  } catch (const Error& error) {
+    return error;  // A plan of the task itself may do without.
   }
-  return half;
 }
 
 void Planner::Impl::add_work_without_links(const PlanOutcome& without_links, PlanResult& result) {
@@ -242,31 +241,24 @@ void Planner::Impl::add_work_without_links(const PlanOutcome& without_links, Pla
 }
 
 PlanResult Planner::Impl::plan_anew(const Task& task, const PlanRequest& request, Effort effort,
-                                    const OtherSearches& others) const {
+                                    bool alone, const Published& published) const {
   if (std::optional<PlanResult> none = out_of_reach(task)) return *std::move(none);
   std::optional<Task> with_rules;
   const Task& planned = task.groups.empty() ? task : with_rules.emplace(with_rules_of_groups(task));
-  std::optional<PlanOutcome> without_links;
-  if (const std::optional<Task> unlinked = this->without_links(task)) {
-    try {
-      without_links = others.unlinked(*unlinked, request_without_links(request));
-    } catch (const Error& error) {
-      without_links = error;  // A plan of the task itself may do without.
-    }
-  }
+  const std::optional<PlanOutcome> without_links = plan_without_links(task, request, alone);
   std::optional<ThreadTeam::Lease> lease;
-  if (threads > 1 && !others.published) lease = team().try_lease();
+  if (threads > 1 && !alone) lease = team().try_lease();
   ThreadTeam::Lease* const team_of_plan = lease ? &*lease : nullptr;
-  const auto published = [&] {
-    return others.published ? others.published() : plan_published(planned, request, team_of_plan);
+  const auto search_published = [&] {
+    return published ? published() : plan_published(planned, request, team_of_plan);
   };
-  if (options.algorithm == Algorithm::kPublished) return published();
+  if (options.algorithm == Algorithm::kPublished) return search_published();
   if (options.algorithm != Algorithm::kNeuroshard) return plan_by_baseline(planned);
   Starts starts;
   if (without_links && *without_links && (*without_links)->plan) {
     starts.known = &*(*without_links)->plan;
   }
-  if (starts_from_published(planned, effort)) starts.published = published;
+  if (searches_published(planned, effort)) starts.published = search_published;
   PlanResult result = plan_by_portfolio(planned, request, starts, effort, team_of_plan);
   if (without_links) add_work_without_links(*without_links, result);
   return result;
@@ -285,9 +277,7 @@ PlanResult Planner::plan(const Task& task, const PlanRequest& given) const {
   validate(given);
   const PlanRequest request = impl->request_of_algorithm(given);
   const DeduplicatedTask deduplicated(task);
-  PlanResult result = impl->plan_anew(
-      deduplicated.task(), request, impl->options.effort,
-      {.unlinked = [&](const Task& one, const PlanRequest& half) { return plan(one, half); }});
+  PlanResult result = impl->plan_anew(deduplicated.task(), request, impl->options.effort, false);
   impl->settle_reason(deduplicated.task(), request, result);
   impl->add_warnings(task, result);
   return result;
@@ -322,9 +312,7 @@ ReplanResult Planner::replan(const Task& stated, const RunningPlan& running,
                    .plan_anew = [&](const Task& anew, Effort effort) {
                      return impl->plan_anew(
                          anew, {.deadline = request.plan.deadline, .stop = request.plan.stop},
-                         effort, {.unlinked = [&](const Task& one, const PlanRequest& half) {
-                           return plan(one, half);
-                         }});
+                         effort, false);
                    }});
   impl->settle_reason(given, request.plan, result.result);
   impl->add_warnings(stated, result.result);

@@ -35,24 +35,20 @@ namespace neuroshard {
 void validate(const PlanRequest& request);
 
 struct Planner::Impl {
-  Impl(CostModels cost_models, PlannerOptions planner_options);
+  /// `made_by`: a part for another setting is made for this one; null: this is the planner's own.
+  Impl(CostModels cost_models, PlannerOptions planner_options, const Impl* made_by = nullptr);
 
-  /// The planner's own part that plans tasks of the setting of `task`. Throws Error if its models
-  /// do not know it.
+  /// The planner's part that plans tasks of the setting of `task`; asked of the planner's own.
+  /// Throws Error if its models do not know it.
   std::shared_ptr<const Impl> for_setting_of(const Task& task) const;
   /// Throws Error besides unless `task` is valid and the models know its device count.
   std::shared_ptr<const Impl> for_task(const Task& task) const;
-  /// Plans that plan_anew() may start from, made by whoever calls it.
-  struct OtherSearches {
-    /// Plans a task without its links.
-    std::function<PlanResult(const Task&, const PlanRequest&)> unlinked;
-    /// By the published search, if searches_published(): of a task among many, which is then
-    /// planned on the caller's thread alone. Empty: plan_anew() runs that search itself.
-    std::function<PlanResult()> published{};
-  };
-  /// As Planner::plan() does, but for warnings and the reason why there is none.
-  PlanResult plan_anew(const Task& task, const PlanRequest& request, Effort effort,
-                       const OtherSearches& others) const;
+  using Published = std::function<PlanResult()>;
+  /// As Planner::plan() does, but for warnings and the reason why there is none. `alone`: on the
+  /// caller's thread. `published`: by the published search, if searches_published(); empty: that
+  /// search is run here.
+  PlanResult plan_anew(const Task& task, const PlanRequest& request, Effort effort, bool alone,
+                       const Published& published = {}) const;
   PlanResult plan_by_baseline(const Task& task) const;
   /// Algorithm::kPublished. `lease`: threads for it; null: the caller's alone.
   PlanResult plan_published(const Task& task, const PlanRequest& request,
@@ -73,37 +69,34 @@ struct Planner::Impl {
             .equal_widths = options.equal_widths,
             .halves = !any_cuts};
   }
-  /// Whether the published search's plan is to be beaten, too: its slices are of columns, and have
-  /// widths of their own. Where tables and devices are many it would take longer than all else.
-  [[nodiscard]] bool starts_from_published(const Task& task, Effort effort) const {
+  /// Whether the published search is run for a task, perhaps as a start that is to be beaten: its
+  /// slices are of columns, and have widths of their own. Where tables and devices are many it
+  /// would take longer than all else.
+  [[nodiscard]] bool searches_published(const Task& task, Effort effort) const {
     constexpr std::size_t kMostTablesTimesDevices = 1'000'000;
-    return effort != Effort::kFast && !options.equal_widths &&
-           task.tables.size() * static_cast<std::size_t>(task.devices) <= kMostTablesTimesDevices &&
-           std::ranges::all_of(task.tables,
-                               [&](const Table& table) { return may_be_in_columns(task, table); });
-  }
-  /// Whether it is run for a task.
-  [[nodiscard]] bool searches_published(const Task& task) const {
+    const bool is_start =
+        options.algorithm == Algorithm::kNeuroshard && effort != Effort::kFast &&
+        !options.equal_widths &&
+        task.tables.size() * static_cast<std::size_t>(task.devices) <= kMostTablesTimesDevices;
     const auto in_columns = [&](const Table& table) { return may_be_in_columns(task, table); };
-    return options.algorithm == Algorithm::kPublished
-               ? std::ranges::all_of(task.tables, in_columns)
-               : options.algorithm == Algorithm::kNeuroshard &&
-                     starts_from_published(task, options.effort);
+    return (is_start || options.algorithm == Algorithm::kPublished) &&
+           std::ranges::all_of(task.tables, in_columns);
   }
   /// A Portfolio is given these beside the task.
   struct Starts {
-    const Plan* known = nullptr;              ///< A valid plan, than which none is to be dearer.
-    std::function<PlanResult()> published{};  ///< By that search; empty: not to be beaten.
+    const Plan* known = nullptr;  ///< A valid plan, than which none is to be dearer.
+    Published published{};        ///< By that search; empty: not to be beaten.
   };
   /// Algorithm::kNeuroshard.
   PlanResult plan_by_portfolio(const Task& task, const PlanRequest& request, const Starts& starts,
                                Effort effort, ThreadTeam::Lease* lease) const;
-  /// `task` without its links: its plans are plans of `task`, than which no plan of this is to be
-  /// dearer. Nothing if it has no links, or another algorithm plans it.
-  [[nodiscard]] std::optional<Task> without_links(const Task& task) const;
-  /// What planning that first may take of the time that there is.
-  [[nodiscard]] static PlanRequest request_without_links(const PlanRequest& request);
-  /// `without_links`: what came of that. An error is a warning of `result`.
+  /// What planning `task` without its links comes to, within half of the time that there is: such
+  /// plans are plans of `task`, too, than which none of this is to be dearer. Nothing if it has no
+  /// links, or another algorithm plans it.
+  [[nodiscard]] std::optional<PlanOutcome> plan_without_links(const Task& task,
+                                                              const PlanRequest& request,
+                                                              bool alone) const;
+  /// An error of `without_links` is a warning of `result`.
   static void add_work_without_links(const PlanOutcome& without_links, PlanResult& result);
   /// Many tasks, in common launches on a GPU.
   void plan_published(std::span<const SearchDriver::Job> jobs, const PlanRequest& request) const;
@@ -129,6 +122,7 @@ struct Planner::Impl {
     for (CostedPlan& other : result.alternatives) add_warning(task, other.plan, other.cost);
   }
 
+  const Impl& own;  ///< The planner's: this one, or what made it.
   PlannerOptions options;
   std::unique_ptr<Backend> cpu;
   std::string no_gpu_warning;  ///< Before `gpu`, whose making writes it.
