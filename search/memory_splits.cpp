@@ -10,6 +10,19 @@ namespace {
 
 constexpr int kMaxMemorySplits = 4096;
 
+// In bytes, of those that can be split; the first one on ties, or -1.
+int largest_splittable(const PieceCatalog& catalog, const SplitState& state) {
+  int largest = -1;
+  for (std::size_t slice = 0; slice < state.pieces.size(); ++slice) {
+    if (!catalog.can_split_all(state.pieces[slice])) continue;
+    if (largest < 0 || catalog.size_bytes(state.pieces[slice]) >
+                           catalog.size_bytes(state.pieces[static_cast<std::size_t>(largest)])) {
+      largest = static_cast<int>(slice);
+    }
+  }
+  return largest;
+}
+
 }  // namespace
 
 void split_oversized(const PieceCatalog& catalog, std::int64_t memory_bytes, SplitState& state) {

@@ -51,29 +51,19 @@ std::optional<PieceCosts> compute_costs(const Backend& backend, std::span<const 
 
 }  // namespace
 
-PieceCatalog::PieceCatalog(const Task& task, int table_features,
-                           std::span<const std::uint32_t> listed,
-                           std::span<const BundledTask::Bundle> bundles, const StopCondition& stop)
+PieceCatalog::PieceCatalog(const Task& task, int table_features, const BundledTask* bundled,
+                           const StopCondition& stop)
     : whole_(task.tables.size()) {
-  std::vector<bool> is_bundle(task.tables.size(), false);
-  for (const BundledTask::Bundle& bundle : bundles) is_bundle[bundle.table] = true;
   std::vector<std::uint32_t> by_kind;
   for (std::uint32_t t = 0; t < task.tables.size(); ++t) {
-    if (!is_bundle[t]) by_kind.push_back(t);
+    if (bundled == nullptr || bundled->bundle(t) == nullptr) by_kind.push_back(t);
   }
   std::stable_sort(by_kind.begin(), by_kind.end(), [&](std::uint32_t a, std::uint32_t b) {
     return kind_of(task.tables[a]) < kind_of(task.tables[b]);
   });
   const OperatorFeatures of_operator(table_features, static_cast<double>(task.batch_size));
   const ApartTables apart(task);
-  struct Cut {
-    const Table* table;
-    std::uint32_t listed;
-    Halvings halvings;
-  };
-  std::vector<Cut> cuts;  // Of tables that have pieces of their own.
-  cuts.reserve(by_kind.size());
-  std::size_t pieces = 0;
+  StepBudget budget(StepBudget::kAnySteps, stop);
   const Table* previous = nullptr;
   for (const std::uint32_t index : by_kind) {
     const Table& table = task.tables[index];
@@ -83,16 +73,12 @@ PieceCatalog::PieceCatalog(const Task& task, int table_features,
       continue;
     }
     if (!of_its_own) previous = &table;
-    whole_[index] = static_cast<std::uint32_t>(pieces);
-    cuts.push_back({&table, listed.empty() ? index : listed[index], halvings_of(table)});
-    pieces += static_cast<std::size_t>(cuts.back().halvings.some) + 1;
+    whole_[index] = static_cast<std::uint32_t>(size());
+    const std::uint32_t listed = bundled == nullptr ? index : bundled->original[index];
+    add_pieces(table, listed, halvings_of(table), of_operator, budget);
   }
-  for (const BundledTask::Bundle& bundle : bundles) pieces += bundle.tables.size();
-  reserve(pieces, bundles.size(), static_cast<std::size_t>(table_features));
-  StepBudget budget(StepBudget::kAnySteps, stop);
-  for (const Cut& cut : cuts) {
-    add_pieces(*cut.table, cut.listed, cut.halvings, of_operator, budget);
-  }
+  std::span<const BundledTask::Bundle> bundles;
+  if (bundled != nullptr) bundles = bundled->bundles;
   for (const BundledTask::Bundle& bundle : bundles) add_bundle(bundle, of_operator, budget);
   if (budget.spent()) features_.clear();
   embedded_ = dims_.size();
@@ -113,17 +99,6 @@ PieceCatalog::PieceCatalog(const Task& task, int table_features,
     can_split_.push_back(0);
     can_split_all_.push_back(0);
   }
-}
-
-void PieceCatalog::reserve(std::size_t pieces, std::size_t bundles, std::size_t features) {
-  features_.reserve(pieces * features);
-  const std::size_t all = pieces + bundles;
-  listed_.reserve(all);
-  dims_.reserve(all);
-  columns_.reserve(all);
-  size_bytes_.reserve(all);
-  can_split_.reserve(all);
-  can_split_all_.reserve(all);
 }
 
 void PieceCatalog::add_pieces(const Table& table, std::uint32_t listed, const Halvings& halvings,

@@ -20,12 +20,11 @@ namespace neuroshard {
 /// groups keep them apart. A bundle is one piece, which costs what its tables cost together.
 class PieceCatalog {
  public:
-  /// `task` is valid. Without embeddings and costs: embed() fills them in. `listed`: what messages
-  /// call the tables by, if it is not their index in `task`.
-  /// `table_features`: those of the backend that embeds. `bundles`: tables of `task` that are.
-  /// `stop`: once it is reached, embed() fills in nothing.
-  PieceCatalog(const Task& task, int table_features, std::span<const std::uint32_t> listed = {},
-               std::span<const BundledTask::Bundle> bundles = {}, const StopCondition& stop = {});
+  /// `task` is valid. Without embeddings and costs: embed() fills them in. `table_features`: those
+  /// of the backend that embeds. `bundled`: what `task` is the task of, if it has bundles; messages
+  /// then name the listed tables. `stop`: once it is reached, embed() fills in nothing.
+  PieceCatalog(const Task& task, int table_features, const BundledTask* bundled = nullptr,
+               const StopCondition& stop = {});
   PieceCatalog(const Backend& backend, const Task& task);
 
   /// Computes embeddings and costs of the pieces of all `catalogs` together, in two calls to the
@@ -68,8 +67,6 @@ class PieceCatalog {
   [[nodiscard]] const std::vector<std::uint8_t>& can_split_all() const { return can_split_all_; }
 
  private:
-  /// Room for so many, and for bundles; `features` of each piece.
-  void reserve(std::size_t pieces, std::size_t bundles, std::size_t features);
   void add_pieces(const Table& table, std::uint32_t listed, const Halvings& halvings,
                   const OperatorFeatures& features, StepBudget& budget);
   void add_bundle(const BundledTask::Bundle& bundle, const OperatorFeatures& features,

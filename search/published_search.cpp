@@ -175,14 +175,7 @@ void PublishedSearch::pack_without_grid() {
     const auto device_of =
         pack_by_size(catalog_, state, task_.devices, problem_.memory_bytes, problem_.rules, stop());
     if (!device_of) continue;
-    plan_.emplace();
-    plan_->slices = split_columns(searched_, state.column_splits);
-    plan_->shards.resize(static_cast<std::size_t>(task_.devices));
-    for (const std::uint32_t slice : state.order) {
-      plan_->shards[static_cast<std::size_t>((*device_of)[slice])].push_back(
-          static_cast<int>(slice));
-    }
-    return;
+    return set_plan(state, [&](std::size_t i) { return (*device_of)[state.order[i]]; });
   }
   if (problem_.rules != nullptr || any_limits_splits(searched_)) {
     return look_for_room();
@@ -207,11 +200,17 @@ void PublishedSearch::take_winner(PlacementSession& session) {
   best.state.append_ordered_pieces(pieces);
   const auto devices = session.assignments(pieces, best.result.limit);
   if (!devices) return;  // Stopped.
+  set_plan(best.state, [&](std::size_t position) { return (*devices)[position]; });
+}
+
+template <typename DeviceOf>
+void PublishedSearch::set_plan(const SplitState& state, const DeviceOf& device_of) {
   plan_.emplace();
-  plan_->slices = split_columns(searched_, best.state.column_splits);
+  plan_->slices = split_columns(searched_, state.column_splits);
   plan_->shards.resize(static_cast<std::size_t>(task_.devices));
-  for (std::size_t position = 0; position < pieces.size(); ++position) {
-    plan_->shards[(*devices)[position]].push_back(static_cast<int>(best.state.order[position]));
+  for (std::size_t i = 0; i < state.order.size(); ++i) {
+    plan_->shards[static_cast<std::size_t>(device_of(i))].push_back(
+        static_cast<int>(state.order[i]));
   }
 }
 

@@ -35,9 +35,8 @@ class PublishedSearch {
   void take_beams(std::span<const BeamOutcome> outcomes, PlacementSession& session);
   void finish(PlanResult& result);
 
-  /// Once finished: the plan, of the bundled task if there is one, or else why there is none.
-  [[nodiscard]] std::optional<Plan>& plan() { return plan_; }
-  [[nodiscard]] std::optional<Infeasibility>& infeasible() { return infeasible_; }
+  /// Once finished: the plan, of the bundled task if there is one.
+  [[nodiscard]] const std::optional<Plan>& plan() const { return plan_; }
   /// Candidates handed out so far.
   [[nodiscard]] std::uint64_t candidates_examined() const { return examined_; }
 
@@ -56,6 +55,9 @@ class PublishedSearch {
   void pack_without_grid();
   void look_for_room();
   void take_winner(PlacementSession& session);
+  /// `device_of`: of each slice, by its place in the order.
+  template <typename DeviceOf>
+  void set_plan(const SplitState& state, const DeviceOf& device_of);
 
   const Backend& backend_;
   const Task& task_;  ///< As it is listed.

@@ -28,14 +28,9 @@ void SearchDriver::start_all(std::span<const Job> jobs) {
   std::vector<std::unique_ptr<BundledTask>> bundled(jobs.size());
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     const Task& task = jobs[i].task;
-    if (task.groups.empty()) {
-      catalogs.emplace_back(task, backend_.table_features(), std::span<const std::uint32_t>(),
-                            std::span<const BundledTask::Bundle>(), stop_);
-      continue;
-    }
-    bundled[i] = std::make_unique<BundledTask>(task);
-    catalogs.emplace_back(bundled[i]->task, backend_.table_features(), bundled[i]->original,
-                          bundled[i]->bundles, stop_);
+    if (!task.groups.empty()) bundled[i] = std::make_unique<BundledTask>(task);
+    catalogs.emplace_back(bundled[i] ? bundled[i]->task : task, backend_.table_features(),
+                          bundled[i].get(), stop_);
   }
   PieceCatalog::embed(backend_, catalogs, stop_);
   for (std::size_t i = 0; i < jobs.size(); ++i) {

@@ -91,16 +91,4 @@ std::vector<std::uint32_t> split_candidates(const PieceCatalog& catalog, const S
   return chosen;
 }
 
-int largest_splittable(const PieceCatalog& catalog, const SplitState& state) {
-  int largest = -1;
-  for (std::size_t slice = 0; slice < state.pieces.size(); ++slice) {
-    if (!catalog.can_split_all(state.pieces[slice])) continue;
-    if (largest < 0 || catalog.size_bytes(state.pieces[slice]) >
-                           catalog.size_bytes(state.pieces[static_cast<std::size_t>(largest)])) {
-      largest = static_cast<int>(slice);
-    }
-  }
-  return largest;
-}
-
 }  // namespace neuroshard

@@ -33,7 +33,4 @@ struct SplitState {
 [[nodiscard]] std::vector<std::uint32_t> split_candidates(const PieceCatalog& catalog,
                                                           const SplitState& state, int count);
 
-/// The largest slice in bytes that can be split (the first one on ties), or -1.
-[[nodiscard]] int largest_splittable(const PieceCatalog& catalog, const SplitState& state);
-
 }  // namespace neuroshard

@@ -91,7 +91,7 @@ TEST(BundledTask, PiecesOfBundlesCostWhatTheirTablesCostTogether) {
   const CpuBackend cpu = testing::cpu_backend_of(builtin_weights());
   const Task task = five_tables();
   const BundledTask bundled(task);
-  PieceCatalog catalog(bundled.task, cpu.table_features(), bundled.original, bundled.bundles);
+  PieceCatalog catalog(bundled.task, cpu.table_features(), &bundled);
   PieceCatalog::embed(cpu, {&catalog, 1});
   catalog.require_costs();
   const std::uint32_t bundle = catalog.whole(1);
