@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <cstdint>
 #include <numeric>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "core/tables/table_groups.h"
 #include "core/tables/table_kind.h"
+#include "neuroshard/column_halvings.h"
 
 namespace neuroshard {
 namespace {
@@ -45,6 +48,11 @@ std::vector<std::uint32_t> canonical_order(const Task& listed,
     return std::pair(kinds[a], in_groups[a]) < std::pair(kinds[b], in_groups[b]);
   });
   return order;
+}
+
+Plan in_normal_form(const Task& task, Plan plan) {
+  std::optional<HalvedPlan> halved = halvings_of(plan);
+  return halved ? plan_from_halvings(task, *std::move(halved)) : std::move(plan);
 }
 
 }  // namespace neuroshard

@@ -20,4 +20,7 @@ namespace neuroshard {
   return {listed, canonical_order(listed)};
 }
 
+/// Halves of halves as plan files have them, so that a plan is what is read back.
+[[nodiscard]] Plan in_normal_form(const Task& task, Plan plan);
+
 }  // namespace neuroshard

@@ -14,52 +14,45 @@
 
 namespace neuroshard {
 
-static constexpr std::string_view text_of(RuleKind kind) {
-  switch (kind) {
-    case RuleKind::kNoSplit:
-      return "no_split";
-    case RuleKind::kMinWidth:
-      return "min_width";
-    case RuleKind::kMaxSlices:
-      return "max_slices";
-    case RuleKind::kDevices:
-      return "devices";
-    case RuleKind::kNotDevices:
-      return "not_devices";
-    case RuleKind::kNodes:
-      return "nodes";
-    case RuleKind::kNotNodes:
-      return "not_nodes";
-    case RuleKind::kKinds:
-      return "kinds";
-    case RuleKind::kTogether:
-      return "together";
-    case RuleKind::kApart:
-      return "apart";
-  }
-  return "";
-}
-
 namespace {
-
-constexpr auto kRuleKinds = all_named<RuleKind>();
 
 template <auto kField>
 void copy_field(const TableRules& from, TableRules& to) {
   to.*kField = from.*kField;
 }
 
-/// A copy of a rule for each kind that tables have, in their order.
-constexpr std::array kCopies = {
-    copy_field<&TableRules::no_split>,    copy_field<&TableRules::min_width>,
-    copy_field<&TableRules::max_slices>,  copy_field<&TableRules::devices>,
-    copy_field<&TableRules::not_devices>, copy_field<&TableRules::nodes>,
-    copy_field<&TableRules::not_nodes>,   copy_field<&TableRules::kinds>};
-static_assert(kCopies.size() == static_cast<std::size_t>(RuleKind::kTogether));
+struct RuleForm {
+  std::string_view name;
+  void (*copy)(const TableRules& from, TableRules& to) = nullptr;  ///< Null: a group's.
+};
+
+/// In the order of RuleKind.
+constexpr std::array kRuleForms = {RuleForm{"no_split", copy_field<&TableRules::no_split>},
+                                   RuleForm{"min_width", copy_field<&TableRules::min_width>},
+                                   RuleForm{"max_slices", copy_field<&TableRules::max_slices>},
+                                   RuleForm{"devices", copy_field<&TableRules::devices>},
+                                   RuleForm{"not_devices", copy_field<&TableRules::not_devices>},
+                                   RuleForm{"nodes", copy_field<&TableRules::nodes>},
+                                   RuleForm{"not_nodes", copy_field<&TableRules::not_nodes>},
+                                   RuleForm{"kinds", copy_field<&TableRules::kinds>},
+                                   RuleForm{"together"},
+                                   RuleForm{"apart"}};
+static_assert(kRuleForms.size() == static_cast<std::size_t>(RuleKind::kApart) + 1);
+
+}  // namespace
+
+static constexpr std::string_view text_of(RuleKind kind) {
+  const auto form = static_cast<std::size_t>(kind);
+  return form < kRuleForms.size() ? kRuleForms[form].name : "";
+}
+
+namespace {
+
+constexpr auto kRuleKinds = all_named<RuleKind>();
 
 /// Puts what `from` says of one kind in the place of what `to` does. A group's is none of them.
 void copy_rule(RuleKind kind, const TableRules& from, TableRules& to) {
-  if (kind < RuleKind::kTogether) kCopies[static_cast<std::size_t>(kind)](from, to);
+  if (kind < RuleKind::kTogether) kRuleForms[static_cast<std::size_t>(kind)].copy(from, to);
 }
 
 }  // namespace

@@ -60,12 +60,7 @@ class Chain {
   [[nodiscard]] const std::vector<Settled>& settled_rungs() const { return settled_rungs_; }
 
   [[nodiscard]] std::uint64_t edits() const { return done_; }
-  [[nodiscard]] std::uint64_t head_evaluations() const {
-    return prices_.head_evaluations() + edit_prices_.head_evaluations();
-  }
-  [[nodiscard]] std::uint64_t comm_evaluations() const {
-    return prices_.comm_evaluations() + edit_prices_.comm_evaluations();
-  }
+  [[nodiscard]] const PricingWork& work() const { return prices_.work; }
 
  private:
   static constexpr double kNone = std::numeric_limits<double>::infinity();

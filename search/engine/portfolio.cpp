@@ -10,7 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include "neuroshard/column_halvings.h"
 #include "search/canonical_task.h"
 #include "search/engine/chain.h"
 
@@ -66,16 +65,10 @@ Budget budget_of(Effort effort, std::size_t slices, int devices) {
   return budget;
 }
 
-/// Halves of halves as plan files have them, so that a plan is what is read back.
-Plan in_normal_form(const Task& task, Plan plan) {
-  std::optional<HalvedPlan> halved = halvings_of(plan);
-  return halved ? plan_from_halvings(task, *std::move(halved)) : std::move(plan);
-}
-
 void add_work_of(const Chain& chain, SearchStats& stats) {
   stats.edits += chain.edits();
-  stats.head_evaluations += chain.head_evaluations();
-  stats.comm_evaluations += chain.comm_evaluations();
+  stats.head_evaluations += chain.work().heads;
+  stats.comm_evaluations += chain.work().comms;
 }
 
 }  // namespace

@@ -32,15 +32,25 @@ std::string devices_hold_text(const Task& task, std::int64_t available_bytes) {
   return text + (task.devices == 1 ? " holds " : " hold ") + format_bytes(available_bytes);
 }
 
-// Blames the largest table.
+/// Blames the table of which `bytes_of` says most.
+template <typename BytesOf>
+void blame_largest(const Task& task, const BytesOf& bytes_of, Infeasibility& why) {
+  for (std::size_t t = 0; t < task.tables.size(); ++t) {
+    const std::int64_t bytes = bytes_of(t);
+    if (bytes <= why.largest_piece_bytes) continue;
+    why.largest_piece_bytes = bytes;
+    why.table = static_cast<int>(t);
+  }
+}
+
+std::int64_t narrowest_bytes(const Table& table) {
+  return slice_bytes(table, least_widest_dim(table));
+}
+
 Infeasibility no_room_found(const Task& task, const std::string& who, const std::string& remedy) {
   Infeasibility why = infeasibility_of(task, Infeasibility::Kind::kPacking);
-  for (std::size_t t = 0; t < task.tables.size(); ++t) {
-    if (task.tables[t].size_bytes() > why.largest_piece_bytes) {
-      why.largest_piece_bytes = task.tables[t].size_bytes();
-      why.table = static_cast<int>(t);
-    }
-  }
+  blame_largest(
+      task, [&](std::size_t t) { return task.tables[t].size_bytes(); }, why);
   why.message = who + " found no room for all tables on " + devices_text(task) +
                 "; the largest is " + label_of(task, why.table) + " with " +
                 format_bytes(why.largest_piece_bytes) + "; " + remedy;
@@ -85,14 +95,11 @@ Infeasibility slice_too_large(const Task& task, int table_index, int dim) {
 std::optional<Infeasibility> proof_by_memory(const Task& task) {
   Infeasibility why = infeasibility_of(task, Infeasibility::Kind::kPieceTooLarge);
   const std::vector<std::int64_t> rooms = largest_rooms_bytes(task);
-  for (std::size_t t = 0; t < task.tables.size(); ++t) {
-    const Table& table = task.tables[t];
-    const std::int64_t piece_bytes = slice_bytes(table, least_widest_dim(table));
-    if (piece_bytes > rooms[t] && piece_bytes > why.largest_piece_bytes) {
-      why.largest_piece_bytes = piece_bytes;
-      why.table = static_cast<int>(t);
-    }
-  }
+  const auto too_large = [&](std::size_t t) {
+    const std::int64_t bytes = narrowest_bytes(task.tables[t]);
+    return bytes > rooms[t] ? bytes : 0;
+  };
+  blame_largest(task, too_large, why);
   if (why.needed_bytes > why.available_bytes) {
     why.kind = Infeasibility::Kind::kTotalMemory;
     why.message = "the tables need " + format_bytes(why.needed_bytes) + ", but " +
@@ -116,13 +123,8 @@ std::optional<Infeasibility> proof_of_infeasibility(const Task& task, const Stop
 
 Infeasibility packing_failure(const Task& task, bool impossible) {
   Infeasibility why = infeasibility_of(task, Infeasibility::Kind::kPacking);
-  for (std::size_t t = 0; t < task.tables.size(); ++t) {
-    const Table& table = task.tables[t];
-    const std::int64_t bytes = slice_bytes(table, least_widest_dim(table));
-    if (bytes <= why.largest_piece_bytes) continue;
-    why.largest_piece_bytes = bytes;
-    why.table = static_cast<int>(t);
-  }
+  blame_largest(
+      task, [&](std::size_t t) { return narrowest_bytes(task.tables[t]); }, why);
   std::string what = "no way was found to pack the pieces even when split finely";
   if (impossible) {
     const bool rules = any_limits_splits(task) || any_limits_devices(task) ||

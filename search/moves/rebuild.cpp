@@ -142,7 +142,7 @@ void Rebuild::price_changed() {
   for (const int device : changed_) {
     const auto d = static_cast<std::size_t>(device);
     float head_ms = 0.0F;
-    prices_.heads({sums_.embeddings.data() + d * width_, width_}, {&head_ms, 1});
+    prices_.models().compute({sums_.embeddings.data() + d * width_, width_}, {&head_ms, 1});
     sums_.compute_ms[d] = prices_.compute_ms(d, head_ms, sums_.shards[d], sums_.price_ms[d]);
     is_changed_[d] = 0;
   }
@@ -245,7 +245,7 @@ void Rebuild::value_devices(int shard) {
       float* const trial = trial_sums_.data() + d * width_;
       for (std::size_t i = 0; i < width_; ++i) trial[i] = sum[i] + embedding[i];
     }
-    prices_.heads(trial_sums_, heads_);
+    prices_.models().compute(trial_sums_, heads_);
     for (std::size_t d = 0; d < devices_; ++d) {
       compute_ms_[d] = prices_.compute_ms(d, heads_[d], 1, sums_.price_ms[d] + load.price_ms);
     }

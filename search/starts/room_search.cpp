@@ -13,7 +13,6 @@
 #include "core/base/step_budget.h"
 #include "core/plans/equal_blocks.h"
 #include "core/tables/table_groups.h"
-#include "neuroshard/column_halvings.h"
 #include "search/canonical_task.h"
 #include "search/starts/device_filling.h"
 #include "search/starts/room_ways.h"
@@ -261,11 +260,7 @@ RoomFound find_room(const Backend& backend, const Task& task, const WayOptions& 
   const std::vector<RoomTable> tables = room_tables(canonical, ways);
   RoomSearch search(tables, canonical.task, stop);
   if (!search.run()) return {.plan = std::nullopt, .impossible = search.tried_all()};
-  Plan plan = canonical.plan_of_listed(search.plan());
-  if (std::optional<HalvedPlan> halved = halvings_of(plan)) {
-    plan = plan_from_halvings(task, *std::move(halved));
-  }
-  return {.plan = std::move(plan), .impossible = false};
+  return {.plan = in_normal_form(task, canonical.plan_of_listed(search.plan()))};
 }
 
 }  // namespace neuroshard

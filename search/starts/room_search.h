@@ -11,7 +11,7 @@
 namespace neuroshard {
 
 struct RoomFound {
-  std::optional<Plan> plan;
+  std::optional<Plan> plan{};
   /// Proven: there is no plan in these ways.
   bool impossible = false;
 };

@@ -203,7 +203,7 @@ WayLadder::Rung WayLadder::rung(Prices& prices, double room_share) const {
     rung.cost_ms = 0.0;
     if (any_replica) {
       float head_ms = 0.0F;
-      prices_.heads(sum_, {&head_ms, 1});
+      prices_.models().compute(sum_, {&head_ms, 1});
       rung.cost_ms = head_ms / least_speed_ + updates_ms + all_reduce_ms(dense_bytes);
     }
     const auto of_device_ms = [&](std::size_t i) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cstdint>
 
 #include "core/models/symmetric_comm_features.h"
 
@@ -75,7 +76,6 @@ const std::vector<float>& CommRows::answer_forward() {
   const std::size_t rows = forward_rows_.size() / kSymmetricCommFeatures;
   forward_answers_.resize(rows);
   if (rows > 0) models_.forward_rows(forward_rows_, forward_answers_);
-  evaluations_ += rows;
   forward_rows_.clear();
   return forward_answers_;
 }

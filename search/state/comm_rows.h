@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -37,9 +36,6 @@ class CommRows {
   /// Costs of all that was asked for, in that order.
   const std::vector<float>& answer_forward();
 
-  /// Forward costs so far.
-  [[nodiscard]] std::uint64_t evaluations() const { return evaluations_; }
-
  private:
   struct Remembered {
     float columns = -1.0F;
@@ -59,7 +55,6 @@ class CommRows {
   std::vector<float> backward_answers_;
   std::vector<float> forward_rows_;
   std::vector<float> forward_answers_;
-  std::uint64_t evaluations_ = 0;
 };
 
 }  // namespace neuroshard

@@ -102,11 +102,10 @@ void EditPrices::change(int device, int shard, int sign) {
 }
 
 const std::vector<EditPrice>& EditPrices::run() {
-  edits_ += trials_.size();
   results_.assign(trials_.size(), {});
   heads_.resize(rows_);
   if (rows_ > 0) models_.compute({sums_.data(), rows_ * width_}, heads_);
-  head_evaluations_ += rows_;
+  prices_.work.heads += rows_;
   for (std::size_t i = 0; i < trials_.size(); ++i) look_first(trials_[i], results_[i]);
   comm_.answer_backward();
   if (!models_.symmetric()) return results_;
@@ -114,6 +113,7 @@ const std::vector<EditPrice>& EditPrices::run() {
     if (!trial.refused) ask_bound(trial);
   }
   const std::vector<float>& forward_ms = comm_.answer_forward();
+  prices_.work.comms += forward_ms.size();
   std::size_t row = 0;
   for (std::size_t i = 0; i < trials_.size(); ++i) {
     if (!trials_[i].refused) take_bound(trials_[i], results_[i], forward_ms[row++]);
@@ -334,6 +334,7 @@ void EditPrices::price_decisive(Trial& trial, EditPrice& price) {
     }
   }
   const std::vector<float>& forward_ms = comm_.answer_forward();
+  prices_.work.comms += forward_ms.size();
   double most = -kNever;
   for (std::size_t i = 0; i < decisive_.size(); ++i) {
     Decides& one = decisive_[i];
@@ -361,7 +362,7 @@ void EditPrices::price_together(Trial& trial, EditPrice& price) {
   start_offsets(trial_compute_ms_.data(), trial_backward_ms_.data(), state_.task().devices,
                 forward_rows_.data());
   models_.forward(columns, forward_rows_, forward_answers_);
-  ++together_;
+  ++prices_.work.comms;
   double most = -kNever;
   for (std::size_t d = 0; d < device_count_; ++d) {
     const double ready =

@@ -44,10 +44,6 @@ class EditPrices {
   /// Applies an edit of the batch that was priced. Ends the batch.
   void accept(const Edit& edit, std::size_t index);
 
-  [[nodiscard]] std::uint64_t edits() const { return edits_; }
-  [[nodiscard]] std::uint64_t head_evaluations() const { return head_evaluations_; }
-  [[nodiscard]] std::uint64_t comm_evaluations() const { return comm_.evaluations() + together_; }
-
  private:
   /// One device in a trial.
   struct Touched {
@@ -141,9 +137,6 @@ class EditPrices {
   std::vector<Decides> decisive_;
   std::vector<float> forward_rows_;
   std::vector<float> forward_answers_;
-  std::uint64_t edits_ = 0;
-  std::uint64_t head_evaluations_ = 0;
-  std::uint64_t together_ = 0;  ///< Times that models looked at all devices at once.
 };
 
 }  // namespace neuroshard

@@ -107,21 +107,18 @@ void PlanState::embed(const Edit& edit, std::size_t first) const {
 }
 
 void PlanState::fix_table(const std::vector<HeldSlice>& held) {
-  const std::int64_t rows = task().tables[static_cast<std::size_t>(held.front().slice.table)].rows;
-  is_fixed_[static_cast<std::size_t>(held.front().slice.table)] = 1;
+  const auto t = static_cast<std::size_t>(held.front().slice.table);
+  is_fixed_[t] = 1;
+  fixed_.insert(fixed_.end(), held.begin(), held.end());
+  sums.slices += static_cast<int>(held.size());
   const KindPrice* price = price_of_blocks(catalog_.backend(), kinds_of_slices(task(), held));
-  if (moved_ != nullptr) {
-    std::int64_t& bytes = sums.moved_of_table[static_cast<std::size_t>(held.front().slice.table)];
-    for (const auto& [slice, device] : held) bytes += moved_->of_fixed(slice, device);
-    sums.moved_bytes += bytes;
-  }
   for (const auto& [slice, device] : held) {
-    const KindPrice* const of_block = slice.rows == rows ? nullptr : price;
+    const KindPrice* const of_block = slice.rows == task().tables[t].rows ? nullptr : price;
     const int number = catalog_.rows(slice.table, slice.first_row, slice.rows, of_block);
     shards_on_[static_cast<std::size_t>(device)].add(catalog_, catalog_.shard(number, slice.dim));
-    fixed_.push_back({slice, device});
-    ++sums.slices;
+    if (moved_ != nullptr) sums.moved_of_table[t] += moved_->of_fixed(slice, device);
   }
+  if (moved_ != nullptr) sums.moved_bytes += sums.moved_of_table[t];
 }
 
 bool PlanState::is_whole() const {
@@ -178,10 +175,7 @@ std::int64_t PlanState::moved_bytes_after(const Edit& edit) const {
   for (std::size_t i = 0; i < edit.in.size(); ++i) {
     const int table = edit.in[i].table;
     const auto before = edit.in.begin() + static_cast<std::ptrdiff_t>(i);
-    if (std::find_if(edit.in.begin(), before,
-                     [&](const StateSlice& one) { return one.table == table; }) != before) {
-      continue;
-    }
+    if (std::ranges::find(edit.in.begin(), before, table, &StateSlice::table) != before) continue;
     of_one_table_.clear();
     for (const int id : of_table(table)) {
       if (std::ranges::find(edit.out, id) == edit.out.end()) of_one_table_.push_back(slice(id));

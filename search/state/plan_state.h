@@ -148,11 +148,6 @@ class PlanState {
     std::vector<StateSlice> out;
     std::vector<int> in;
   };
-  /// Some rows and columns of a table on a device for good.
-  struct Fixed {
-    TableSlice slice;
-    int device;
-  };
 
   void read(const Plan& plan, const StopCondition& stop);
   /// Slices of a table that comes with the edit, from this one on.
@@ -183,7 +178,7 @@ class PlanState {
   std::array<std::size_t, kMostForms> first_lists_{};
   std::vector<std::size_t> index_;     ///< Where each slice is in its list.
   std::vector<HeldShards> shards_on_;  ///< [devices]
-  std::vector<Fixed> fixed_;
+  std::vector<HeldSlice> fixed_;       ///< For good.
   std::vector<int> movable_;
   std::vector<Applied> journal_;
   std::vector<int> touched_;

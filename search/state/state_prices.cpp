@@ -106,7 +106,7 @@ void StatePrices::price_replicas() {
 void StatePrices::price_heads() {
   PlanSums& s = sums_;
   models_->compute(s.embeddings, s.compute_ms);
-  head_evaluations_ += device_count_;
+  work.heads += device_count_;
   for (std::size_t d = 0; d < device_count_; ++d) {
     s.compute_ms[d] = compute_ms(d, s.compute_ms[d], s.shards[d], s.price_ms[d]);
   }
@@ -151,7 +151,7 @@ void StatePrices::price_exchanges() {
   start_offsets(s.compute_ms.data(), s.backward_ms.data(), state_.task().devices,
                 offsets_ms.data());
   models_->forward(s.columns, offsets_ms, forward_ms);
-  comm_evaluations_ += 1;
+  ++work.comms;
   double most = std::numeric_limits<double>::lowest();
   for (std::size_t d = 0; d < device_count_; ++d) {
     s.total_ms[d] = static_cast<double>(s.compute_ms[d]) + static_cast<double>(s.backward_ms[d]) +
@@ -209,7 +209,7 @@ void StatePrices::apply(const Edit& edit) {
   }
   heads_.resize(touched.size());
   if (!touched.empty()) models_->compute(rows_, heads_);
-  head_evaluations_ += touched.size();
+  work.heads += touched.size();
   for (std::size_t i = 0; i < touched.size(); ++i) {
     const auto d = static_cast<std::size_t>(touched[i]);
     s.compute_ms[d] = compute_ms(d, heads_[i], s.shards[d], s.price_ms[d]);

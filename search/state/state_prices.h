@@ -17,6 +17,12 @@
 
 namespace neuroshard {
 
+/// What models were asked.
+struct PricingWork {
+  std::uint64_t heads = 0;  ///< Compute costs of devices.
+  std::uint64_t comms = 0;  ///< Forward costs of devices, or of all at once.
+};
+
 /// Costs of the plan of a PlanState, and the devices that it waits for.
 class StatePrices {
  public:
@@ -53,10 +59,6 @@ class StatePrices {
   /// For bytes that do not fit.
   [[nodiscard]] double memory_ms(std::int64_t missing_bytes, double cost_ms) const;
 
-  /// Compute costs of shards by sums of embeddings, [devices of `cost_ms`, embedding width].
-  void heads(std::span<const float> sums, std::span<float> cost_ms) {
-    models_->compute(sums, cost_ms);
-  }
   /// Compute cost of a device, by what the head says of its slices.
   [[nodiscard]] float compute_ms(std::size_t device, float head_ms, int shards,
                                  double price_ms) const {
@@ -120,12 +122,12 @@ class StatePrices {
   [[nodiscard]] IdExchange& ids() { return ids_; }
   /// Null: columns are seen as they are.
   [[nodiscard]] const NodeColumns* nodes() const { return nodes_; }
-  [[nodiscard]] std::uint64_t head_evaluations() const { return head_evaluations_; }
-  [[nodiscard]] std::uint64_t comm_evaluations() const { return comm_evaluations_; }
-
   [[nodiscard]] double speed(std::size_t device) const {
     return devices_.speed.empty() ? 1.0 : static_cast<double>(devices_.speed[device]);
   }
+
+  /// So far; EditPrices adds its own.
+  PricingWork work;
 
  private:
   void price_replicas();
@@ -163,8 +165,6 @@ class StatePrices {
   int estimated_ = 0;
   AlignedVector<float> rows_;  ///< [devices of an edit, embedding width]
   std::vector<float> heads_;
-  std::uint64_t head_evaluations_ = 0;
-  std::uint64_t comm_evaluations_ = 0;
 };
 
 }  // namespace neuroshard
