@@ -21,7 +21,7 @@
 #include "search/infeasibility/column_parts.h"
 #include "search/infeasibility/infeasibility.h"
 #include "search/placement_rules.h"
-#include "search/state/even_blocks.h"
+#include "search/state/ways.h"
 
 namespace neuroshard {
 namespace {
@@ -40,7 +40,7 @@ std::string reason_of(const Task& task, const Table& table, const ShardingMeans&
            "weights";
   }
   const int node = task.devices_per_node;
-  if (block_groups(task).size() == 1) {
+  if (devices_of_slice(task, Way::kNode) == 0) {
     return counted(static_cast<std::uint64_t>(task.devices), "device") +
            " are not several whole nodes of at least 2, of which devices_per_node says " +
            std::to_string(node) + "; give another number";
@@ -141,11 +141,11 @@ Infeasibility no_room_beside(const Task& task, std::span<const std::uint32_t> ta
 std::int64_t least_bytes_of_blocks(const Task& task, std::uint32_t t) {
   const Table& table = task.tables[t];
   std::int64_t least = std::numeric_limits<std::int64_t>::max();
-  for (const int group : block_groups(task)) {
-    if (!may_be_cut(task, table, group)) continue;
+  for (const Way way : kWaysInBlocks) {
+    if (most_slices_of(task, table, way) == 0) continue;
     std::int64_t most = 0;
     for_each_block(
-        {static_cast<int>(t), 0, table.dim, 0, table.rows}, 0, group,
+        {static_cast<int>(t), 0, table.dim, 0, table.rows}, 0, devices_of_slice(task, way),
         [&](const TableSlice& block, int) { most = std::max(most, slice_bytes(task, block)); });
     least = std::min(least, most);
   }
@@ -160,7 +160,7 @@ std::optional<Infeasibility> kinds_out_of_reach(const Task& task, const Sharding
     if (may_be_in_columns(task, table)) continue;
     const bool replicated = may_be_sharded(task, table, ShardingKind::kReplicate);
     if (means.replicas && replicated) continue;
-    const bool over_all = may_be_cut(task, table, task.devices);
+    const bool over_all = most_slices_of(task, table, Way::kAll) > 0;
     if (means.row_blocks && may_be_in_blocks(task, table) && (over_all || means.nodes)) continue;
     Infeasibility why = infeasibility_of(task, Infeasibility::Kind::kRules);
     why.table = static_cast<int>(t);

@@ -4,12 +4,10 @@
 #include <cstddef>
 #include <limits>
 #include <map>
-#include <span>
 #include <utility>
 
 #include "core/plans/equal_blocks.h"
 #include "core/tables/table_rules.h"
-#include "search/state/even_blocks.h"
 #include "search/state/slices_in_ways.h"
 
 namespace neuroshard {
@@ -49,15 +47,10 @@ class Carrier {
     return {static_cast<int>(t), table(t).dim, way, place};
   }
   /// Devices side by side that hold a slice.
-  [[nodiscard]] int group(Way way) const {
-    return way_forms()[static_cast<std::size_t>(way)].group(task_);
-  }
+  [[nodiscard]] int group(Way way) const { return devices_of_slice(task_, way); }
   /// So many slices at most.
   [[nodiscard]] int most_slices(std::size_t t, Way way) const {
-    const int group = this->group(way);
-    return group == 0
-               ? 0
-               : way_forms()[static_cast<std::size_t>(way)].most_slices(task_, table(t), group);
+    return most_slices_of(task_, table(t), way);
   }
   [[nodiscard]] bool may_be(std::size_t t, Way way) const {
     if (way != Way::kReplica) return most_slices(t, way) > 0;
@@ -158,7 +151,8 @@ class Carrier {
 
   /// The node of the new task that a running one is, if none of its devices is lost.
   [[nodiscard]] int node_now(int running_node) const {
-    const auto before = static_cast<std::size_t>(block_groups(holders_.running().task).back());
+    const auto before =
+        static_cast<std::size_t>(devices_of_slice(holders_.running().task, Way::kNode));
     const auto of_node = static_cast<std::uint32_t>(group(Way::kNode));
     const auto left =
         holders_.survivors().subspan(static_cast<std::size_t>(running_node) * before, before);

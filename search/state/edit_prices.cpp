@@ -4,7 +4,6 @@
 #include <array>
 #include <limits>
 #include <numeric>
-#include <span>
 
 #include "core/models/final_cost.h"
 

@@ -1,6 +1,5 @@
 #include "search/state/table_ways.h"
 
-#include <algorithm>
 #include <functional>
 
 #include "core/plans/equal_blocks.h"
@@ -8,7 +7,6 @@
 #include "core/plans/slice_prices.h"
 #include "core/tables/table_rules.h"
 #include "neuroshard/plan.h"
-#include "search/state/even_blocks.h"
 
 namespace neuroshard {
 

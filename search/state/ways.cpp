@@ -1,11 +1,10 @@
 #include "search/state/ways.h"
 
-#include <array>
+#include <algorithm>
 #include <limits>
 
 #include "core/plans/equal_blocks.h"
 #include "core/tables/table_rules.h"
-#include "search/state/even_blocks.h"
 
 namespace neuroshard {
 namespace {
@@ -20,16 +19,25 @@ int most_slices_on_devices(const Task& task, const Table& table, int) {
   return whole ? 1 : most_slices_by_rules(table);
 }
 
+/// Whether the rules of `table` let it be cut to blocks on groups of `group` devices.
+bool may_be_cut(const Task& task, const Table& table, int group) {
+  const auto may_be = [&](ShardingKind kind) { return may_be_sharded(task, table, kind); };
+  const bool within_node = group <= task.devices_per_node &&
+                           (may_be(ShardingKind::kTableRow) || may_be(ShardingKind::kGrid));
+  return within_node || (group == task.devices && may_be(ShardingKind::kRow));
+}
+
+/// Those of a node, if there are several nodes and they divide the devices.
+int devices_of_node(const Task& task) {
+  const int node = task.devices_per_node;
+  return node == 1 || node >= task.devices || task.devices % node != 0 ? 0 : node;
+}
+
 constexpr std::array kWayForms = {
     WayForm{.group = [](const Task&) { return 1; },
             .most_slices = most_slices_on_devices,
             .drawn = 1.0},
-    WayForm{.group =
-                [](const Task& task) {
-                  return block_groups(task).size() > 1 ? task.devices_per_node : 0;
-                },
-            .most_slices = most_slices_in_blocks,
-            .drawn = 0.2},
+    WayForm{.group = devices_of_node, .most_slices = most_slices_in_blocks, .drawn = 0.2},
     WayForm{.group = [](const Task& task) { return task.devices > 1 ? task.devices : 0; },
             .most_slices = [](const Task& task, const Table& table,
                               int group) { return may_be_cut(task, table, group) ? 1 : 0; },
@@ -38,6 +46,20 @@ constexpr std::array kWayForms = {
 }  // namespace
 
 std::span<const WayForm> way_forms() { return kWayForms; }
+
+int devices_of_slice(const Task& task, Way way) {
+  return kWayForms[static_cast<std::size_t>(way)].group(task);
+}
+
+int most_slices_of(const Task& task, const Table& table, Way way) {
+  const int group = devices_of_slice(task, way);
+  return group == 0 ? 0 : kWayForms[static_cast<std::size_t>(way)].most_slices(task, table, group);
+}
+
+bool may_be_in_blocks(const Task& task, const Table& table) {
+  return std::ranges::any_of(kWaysInBlocks,
+                             [&](Way way) { return most_slices_of(task, table, way) > 0; });
+}
 
 int most_slices_in_blocks(const Task& task, const Table& table, int group) {
   if (!may_be_cut(task, table, group)) return 0;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -50,6 +51,17 @@ inline constexpr std::size_t kMostForms = 8;
 
 /// The ways of the planner, kDevice first.
 [[nodiscard]] std::span<const WayForm> way_forms();
+
+/// Those of row blocks. They are equal, as TorchRec's runtime cuts them.
+inline constexpr std::array kWaysInBlocks = {Way::kNode, Way::kAll};
+
+/// WayForm::group() of a way of the planner, and its most_slices(), which is 0, too, if there are
+/// no such groups.
+[[nodiscard]] int devices_of_slice(const Task& task, Way way);
+[[nodiscard]] int most_slices_of(const Task& task, const Table& table, Way way);
+
+/// Whether the rules of `table` let it be in row blocks.
+[[nodiscard]] bool may_be_in_blocks(const Task& task, const Table& table);
 
 /// WayForm::most_slices() of blocks within nodes.
 [[nodiscard]] int most_slices_in_blocks(const Task& task, const Table& table, int group);
