@@ -10,7 +10,6 @@
 #include "core/tables/node_link_fields.h"
 #include "core/tables/overlap_fields.h"
 #include "core/tables/reserved_problem.h"
-#include "neuroshard/error.h"
 #include "neuroshard/task_models.h"
 #include "weights/files/hardware_reader.h"
 #include "weights/files/json_reader.h"
@@ -63,12 +62,7 @@ ReservedMemory read_reserved(const JsonObject& file) {
 
 std::int64_t read_memory(const JsonObject& object) {
   const double memory_gb = object.number("memory_gb");
-  std::int64_t bytes = 0;
-  try {
-    bytes = bytes_from_gib(memory_gb);
-  } catch (const Error& error) {
-    throw Error(object.place("memory_gb") + ": " + error.what());
-  }
+  const std::int64_t bytes = object.read_at("memory_gb", [&] { return bytes_from_gib(memory_gb); });
   if (bytes > 0) return bytes;
   throw Error(object.place("memory_gb") + " is " + shortest_text(memory_gb) +
               ", less than a byte; give the GiB of a device, e.g. 4");
@@ -111,11 +105,8 @@ ExchangeTypes read_exchange(const JsonObject& object) {
   for (const WireTypeField& field : kWireTypeFields) {
     if (!object.has(field.name)) continue;
     const std::string name = object.text(field.name);
-    try {
-      exchange.*field.type = wire_type_from_name(field, name);
-    } catch (const Error& error) {
-      throw Error(object.place(field.name) + ": " + error.what());
-    }
+    exchange.*field.type =
+        object.read_at(field.name, [&] { return wire_type_from_name(field, name); });
   }
   for (const auto& [name, share] : kSentShareFields) {
     exchange.*share = object.number_if_any(name, kLeastSentShare, 1.0).value_or(1.0);
@@ -238,11 +229,7 @@ std::vector<TableGroup> read_groups(const JsonObject& file, const std::vector<Ta
     const JsonObject object(item, label);
     if (object.has("name")) group.name = object.text("name");
     const std::string keep = object.text("keep");
-    try {
-      group.keep = keep_from_name(keep);
-    } catch (const Error& error) {
-      throw Error(object.place("keep") + ": " + error.what());
-    }
+    group.keep = object.read_at("keep", [&] { return keep_from_name(keep); });
     for (const JsonValue table : object.array("tables")) {
       group.tables.push_back(numbers.of(table, object.place("tables")));
     }

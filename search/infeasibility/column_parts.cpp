@@ -14,10 +14,7 @@ int units(int dim) { return dim / kDimMultiple; }
 int most_column_parts(const Table& table) {
   const TableRules& rules = table.rules;
   if (rules.no_split || !rules.allow(ShardingKind::kColumn)) return 1;
-  int most = units(table.dim);
-  if (rules.min_width > 0) {
-    most = units(table.dim) / std::max(1, units(least_width(table) + kDimMultiple - 1));
-  }
+  int most = units(table.dim) / std::max(1, units(least_width(table) + kDimMultiple - 1));
   if (rules.max_slices > 0) most = std::min(most, rules.max_slices);
   return std::max(most, 1);
 }

@@ -1,8 +1,6 @@
 #include "search/moves/slice_moves.h"
 
 #include <algorithm>
-#include <cstddef>
-#include <limits>
 #include <utility>
 
 #include "search/state/plan_limits.h"
@@ -31,6 +29,16 @@ constexpr int kLooksForTable = 8;
 StateSlice at(StateSlice slice, int place) {
   slice.place = place;
   return slice;
+}
+
+/// The first of so many devices of which `value` says most.
+template <typename Value>
+int device_of_most(int devices, const Value& value) {
+  int most = 0;
+  for (int device = 1; device < devices; ++device) {
+    if (value(device) > value(most)) most = device;
+  }
+  return most;
 }
 
 int drawn(Random& random, std::size_t count) { return static_cast<int>(random.below(count)); }
@@ -63,19 +71,8 @@ bool SliceMoves::draw(Edit& edit) {
 }
 
 int SliceMoves::device_waited_for() {
-  const std::vector<std::int64_t>& bytes = state_.sums.bytes;
   if (state_.sums.missing_bytes > 0 && random_.uniform() < 0.5) {
-    int fullest = 0;
-    std::int64_t most = -1;
-    for (int d = 0; d < static_cast<int>(bytes.size()); ++d) {
-      const std::int64_t over =
-          bytes[static_cast<std::size_t>(d)] + state_.sums.replica_bytes - prices_.room_bytes(d);
-      if (over > most) {
-        most = over;
-        fullest = d;
-      }
-    }
-    return fullest;
+    return device_of_most(state_.ways().devices(), [&](int d) { return -left_bytes(d); });
   }
   switch (random_.below(4)) {
     case 0:
@@ -111,23 +108,10 @@ int SliceMoves::pick() {
   return -1;
 }
 
-int SliceMoves::emptiest_device() const {
-  int emptiest = 0;
-  std::int64_t most = std::numeric_limits<std::int64_t>::min();
-  for (int d = 0; d < state_.ways().devices(); ++d) {
-    const std::int64_t left =
-        prices_.room_bytes(d) - state_.sums.bytes[static_cast<std::size_t>(d)];
-    if (left > most) {
-      most = left;
-      emptiest = d;
-    }
-  }
-  return emptiest;
-}
-
 int SliceMoves::elsewhere(const StateSlice& slice) {
   if (state_.sums.missing_bytes > 0 && slice.way == Way::kDevice && random_.uniform() < kToRoom) {
-    const int device = emptiest_device();
+    const int device =
+        device_of_most(state_.ways().devices(), [&](int d) { return left_bytes(d); });
     if (device != slice.place) return device;
   }
   const auto any = [&] {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "core/base/random.h"
@@ -24,7 +26,10 @@ class SliceMoves {
   /// A slice that may be changed, or -1.
   [[nodiscard]] int pick();
   [[nodiscard]] int device_waited_for();
-  [[nodiscard]] int emptiest_device() const;
+  /// Of a device, beside replicas.
+  [[nodiscard]] std::int64_t left_bytes(int device) const {
+    return prices_.room_bytes(device) - state_.sums.bytes[static_cast<std::size_t>(device)];
+  }
   /// Another place than that of `slice`, which has one.
   [[nodiscard]] int elsewhere(const StateSlice& slice);
   /// One of `list`, which has some, preferably of this width.

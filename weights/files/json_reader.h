@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "neuroshard/error.h"
 #include "weights/files/json_document.h"
 
 namespace neuroshard {
@@ -59,6 +60,15 @@ class JsonObject {
   /// Place of a field, for messages.
   [[nodiscard]] std::string place(std::string_view name) const;
   [[nodiscard]] std::string where() const { return where_(); }
+  /// What `read` makes of a field. An Error that it throws gets the field's place.
+  template <typename Read>
+  auto read_at(std::string_view name, const Read& read) const {
+    try {
+      return read();
+    } catch (const Error& error) {
+      throw Error(place(name) + ": " + error.what());
+    }
+  }
   /// In the order of the text.
   [[nodiscard]] std::vector<std::string_view> names() const;
 

@@ -88,11 +88,7 @@ std::vector<ShardingKind> read_kinds(const JsonObject& object) {
     if (kind.get(name) != simdjson::SUCCESS) {
       throw Error(object.place("kinds") + ": give names in quotes");
     }
-    try {
-      kinds.push_back(sharding_kind_from_name(name));
-    } catch (const Error& error) {
-      throw Error(object.place("kinds") + ": " + error.what());
-    }
+    kinds.push_back(object.read_at("kinds", [&] { return sharding_kind_from_name(name); }));
   }
   if (kinds.empty()) {
     throw Error(object.place("kinds") + " is empty; give at least one kind, or leave it out");
@@ -188,11 +184,7 @@ void read_named(const JsonObject& object, const char* field, Value& value,
                 Value (*value_from_name)(std::string_view)) {
   if (!object.has(field)) return;
   const std::string name = object.text(field);
-  try {
-    value = value_from_name(name);
-  } catch (const Error& error) {
-    throw Error(object.place(field) + ": " + error.what());
-  }
+  value = object.read_at(field, [&] { return value_from_name(name); });
 }
 
 }  // namespace
