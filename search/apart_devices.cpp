@@ -4,12 +4,10 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <queue>
 #include <set>
 #include <tuple>
 #include <utility>
-#include <vector>
 
 #include "core/base/device_set.h"
 #include "core/base/step_budget.h"

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <optional>
-#include <vector>
 
 #include "neuroshard/plan.h"
 #include "neuroshard/stop_condition.h"

@@ -1,9 +1,7 @@
 #include "search/bundled_task.h"
 
 #include <algorithm>
-#include <cstddef>
 #include <numeric>
-#include <utility>
 
 #include "core/tables/table_groups.h"
 #include "core/tables/table_rules.h"

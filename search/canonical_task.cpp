@@ -1,11 +1,9 @@
 #include "search/canonical_task.h"
 
 #include <algorithm>
-#include <cstdint>
 #include <numeric>
 #include <optional>
 #include <utility>
-#include <vector>
 
 #include "core/tables/table_groups.h"
 #include "core/tables/table_kind.h"

@@ -4,7 +4,6 @@
 #include <numeric>
 #include <optional>
 #include <string>
-#include <utility>
 
 #include "core/models/cost_range.h"
 #include "core/tables/table_groups.h"

@@ -4,7 +4,6 @@
 #include <functional>
 #include <map>
 #include <numeric>
-#include <utility>
 
 #include "core/base/device_set.h"
 #include "core/tables/table_rules.h"

@@ -4,7 +4,6 @@
 #include <deque>
 #include <map>
 #include <memory>
-#include <optional>
 #include <utility>
 
 #include "core/tables/table_groups.h"

@@ -3,9 +3,7 @@
 #include <optional>
 #include <thread>
 #include <utility>
-#include <vector>
 
-#include "core/base/message_text.h"
 #include "core/placement/team_backend.h"
 #include "core/tables/table_groups.h"
 #include "neuroshard/cuda_backend.h"

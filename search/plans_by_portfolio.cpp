@@ -1,7 +1,6 @@
 // Algorithm::kNeuroshard: simple plans, a start by chains, and with more effort the published
 // search and longer chains.
 #include <algorithm>
-#include <cstddef>
 #include <optional>
 #include <utility>
 #include <vector>

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
-#include <limits>
-#include <utility>
 
 #include "core/base/enum_names.h"
 #include "core/tables/table_groups.h"

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "search/published_search.h"
-
 namespace neuroshard {
 SearchDriver::SearchDriver(const Backend& backend, const PlannerOptions& options,
                            const PlanRequest& request, std::string warning)

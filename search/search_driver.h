@@ -2,13 +2,11 @@
 
 #include <chrono>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "neuroshard/backend.h"
-#include "neuroshard/error.h"
 #include "neuroshard/plan_outcome.h"
 #include "neuroshard/plan_request.h"
 #include "neuroshard/search_options.h"

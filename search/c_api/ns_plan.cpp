@@ -3,7 +3,6 @@
 #include <limits>
 #include <span>
 #include <string>
-#include <utility>
 
 #include "neuroshard/c_api.h"
 #include "search/c_api/handles.h"

@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <chrono>
 #include <memory>
-#include <span>
 #include <utility>
 
 #include "neuroshard/c_api.h"

@@ -2,7 +2,6 @@
 
 #include <chrono>
 #include <utility>
-#include <vector>
 
 #include "neuroshard/backend.h"
 #include "neuroshard/plan_request.h"

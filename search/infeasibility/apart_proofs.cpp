@@ -4,14 +4,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "core/base/message_text.h"
 #include "core/tables/table_groups.h"
-#include "core/tables/table_label.h"
 #include "core/tables/table_rules.h"
 #include "search/infeasibility/infeasibility.h"
 

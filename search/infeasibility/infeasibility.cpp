@@ -1,7 +1,6 @@
 #include "search/infeasibility/infeasibility.h"
 
 #include <algorithm>
-#include <cstdint>
 #include <string>
 #include <vector>
 

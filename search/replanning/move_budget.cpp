@@ -1,6 +1,5 @@
 #include "search/replanning/move_budget.h"
 
-#include <algorithm>
 #include <cstddef>
 #include <string>
 

@@ -3,14 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <functional>
-#include <numeric>
 #include <optional>
 #include <tuple>
 #include <utility>
 #include <vector>
 
-#include "core/plans/replicas.h"
 #include "core/tables/table_rules.h"
 #include "neuroshard/simulator.h"
 #include "search/canonical_task.h"

@@ -1,16 +1,11 @@
 #include "search/starts/way_ladder.h"
 
 #include <algorithm>
-#include <array>
 #include <bit>
-#include <cstddef>
 #include <limits>
 #include <numeric>
-#include <optional>
 #include <span>
 #include <utility>
-
-#include "core/plans/replicas.h"
 
 namespace neuroshard {
 namespace {
