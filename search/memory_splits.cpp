@@ -71,14 +71,11 @@ std::optional<std::vector<int>> pack_by_size(const PieceCatalog& catalog, const 
   StepBudget budget(StepBudget::kAnySteps, stop);
   for (const std::uint32_t slice : by_size) {
     if (!budget.take(used.size())) return std::nullopt;
-    auto emptiest = std::min_element(used.begin(), used.end());
-    if (rules != nullptr) {
-      emptiest = used.end();
-      for (auto device = used.begin(); device != used.end(); ++device) {
-        const auto d = static_cast<std::size_t>(device - used.begin());
-        if (!rules->allow(state.pieces[slice], d)) continue;
-        if (emptiest == used.end() || *device < *emptiest) emptiest = device;
-      }
+    auto emptiest = used.end();
+    for (auto device = used.begin(); device != used.end(); ++device) {
+      const auto d = static_cast<std::size_t>(device - used.begin());
+      if (rules != nullptr && !rules->allow(state.pieces[slice], d)) continue;
+      if (emptiest == used.end() || *device < *emptiest) emptiest = device;
     }
     const std::int64_t size = catalog.size_bytes(state.pieces[slice]);
     if (*emptiest > memory_bytes - size) return std::nullopt;

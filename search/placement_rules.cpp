@@ -37,16 +37,14 @@ std::vector<std::int64_t> largest_rooms_bytes(const Task& task) {
   std::vector<std::int64_t> rooms(task.tables.size(), largest_room_bytes(task));
   if (task.device_list.empty()) return rooms;
   const std::vector<std::int64_t> of_devices = rooms_bytes(task);
-  std::vector<std::size_t> by_room(of_devices.size());
-  std::iota(by_room.begin(), by_room.end(), std::size_t{0});
-  std::ranges::sort(by_room, std::greater{}, [&](std::size_t d) { return of_devices[d]; });
   for (std::size_t table = 0; table < rooms.size(); ++table) {
     const TableRules& rules = task.tables[table].rules;
     if (!rules.limit_devices()) continue;
     const DeviceSet allowed = allowed_set(rules, task);
-    const auto largest =
-        std::ranges::find_if(by_room, [&](std::size_t d) { return allowed.contains(d); });
-    rooms[table] = largest == by_room.end() ? 0 : std::max<std::int64_t>(0, of_devices[*largest]);
+    rooms[table] = 0;
+    for (std::size_t d = 0; d < of_devices.size(); ++d) {
+      if (allowed.contains(d)) rooms[table] = std::max(rooms[table], of_devices[d]);
+    }
   }
   return rooms;
 }

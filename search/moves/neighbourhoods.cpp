@@ -1,6 +1,7 @@
 #include "search/moves/neighbourhoods.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 
@@ -51,7 +52,7 @@ Neighbourhoods::Neighbourhoods(PlanState& state, const StatePrices& prices, Rand
     const ReplicaLoad& load = catalog.replica_load(t);
     double exchanged = load.dense_bytes > 0.0 ? load.dense_bytes : static_cast<double>(load.bytes);
     if (MovedBytes* const moved = state.moved()) {
-      exchanged += static_cast<double>(moved->of_replica(t));
+      exchanged += static_cast<double>(moved->of_everywhere(t, Way::kReplica));
     }
     keys[static_cast<std::size_t>(t)] = exchanged / (1e-3 + std::max(0.0, whole_ms(t)));
   }
@@ -90,14 +91,9 @@ TableCut Neighbourhoods::draw_cut(int table) {
 }
 
 int Neighbourhoods::device_waited_for() {
-  switch (random_.below(4)) {
-    case 0:
-      return prices_.widest();
-    case 1:
-      return prices_.busiest();
-    default:
-      return prices_.slowest();
-  }
+  const DeviceRanks& ranks = prices_.ranks();
+  const std::array waited_for = {ranks.widest, ranks.busiest, ranks.slowest, ranks.slowest};
+  return static_cast<int>(waited_for[random_.below(waited_for.size())]);
 }
 
 std::vector<int> Neighbourhoods::draw_tables() {

@@ -55,15 +55,9 @@ void Rebuild::count(std::int64_t moved_bytes) {
   if (left_bytes_ != kAnyBytes) left_bytes_ -= moved_bytes;
 }
 
-std::int64_t Rebuild::moved_bytes(int table, Way way) const {
-  const int dim = state_.task().tables[static_cast<std::size_t>(table)].dim;
-  const StateSlice whole{table, dim, way, 0};
-  return state_.moved()->of_slices({&whole, 1});
-}
-
 bool Rebuild::affords_replica(int table) const {
   return left_bytes_ == kAnyBytes ||
-         moved_bytes(table, Way::kReplica) -
+         state_.moved()->of_everywhere(table, Way::kReplica) -
                  state_.sums.moved_of_table[static_cast<std::size_t>(table)] <=
              left_bytes_;
 }
@@ -115,8 +109,8 @@ void Rebuild::replace(int table) {
 void Rebuild::put_in(int table, TableCut cut) {
   const TableWays::OfTable& ways = state_.ways().of(table);
   const bool everywhere = state_.ways().is_everywhere(cut.way);
-  if (!ways.may_be(cut.way) ||
-      (everywhere && left_bytes_ != kAnyBytes && moved_bytes(table, cut.way) > left_bytes_)) {
+  if (!ways.may_be(cut.way) || (everywhere && left_bytes_ != kAnyBytes &&
+                                state_.moved()->of_everywhere(table, cut.way) > left_bytes_)) {
     cut.way = state_.way_of(table);
   }
   for (const int width : state_.ways().widths(table, cut.way, cut.slices)) {
@@ -132,7 +126,7 @@ void Rebuild::put_in(int table, TableCut cut) {
 void Rebuild::put(const StateSlice& slice) {
   edit_.in.push_back(slice);
   if (MovedBytes* const moved = state_.moved()) {
-    count(state_.ways().is_everywhere(slice.way) ? moved_bytes(slice.table, slice.way)
+    count(state_.ways().is_everywhere(slice.way) ? moved->of_everywhere(slice.table, slice.way)
                                                  : moved->about(slice));
   }
   load(slice, 1);

@@ -61,8 +61,6 @@ class Rebuild {
   void value_devices(int shard);
   [[nodiscard]] int best_place(const StateSlice& slice, double noise);
   void count(std::int64_t moved_bytes);
-  /// By a table that becomes a replica or row-wise.
-  [[nodiscard]] std::int64_t moved_bytes(int table, Way way) const;
   [[nodiscard]] int a_shard_of(const StateSlice& slice) const;
 
   const PlanState& state_;

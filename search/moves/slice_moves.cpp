@@ -1,6 +1,7 @@
 #include "search/moves/slice_moves.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "search/state/plan_limits.h"
@@ -74,16 +75,9 @@ int SliceMoves::device_waited_for() {
   if (state_.sums.missing_bytes > 0 && random_.uniform() < 0.5) {
     return device_of_most(state_.ways().devices(), [&](int d) { return -left_bytes(d); });
   }
-  switch (random_.below(4)) {
-    case 0:
-      return prices_.slowest();
-    case 1:
-      return prices_.last_ready();
-    case 2:
-      return prices_.widest();
-    default:
-      return prices_.busiest();
-  }
+  const DeviceRanks& ranks = prices_.ranks();
+  const std::array waited_for = {ranks.slowest, ranks.last_ready, ranks.widest, ranks.busiest};
+  return static_cast<int>(waited_for[random_.below(waited_for.size())]);
 }
 
 int SliceMoves::pick() {
@@ -121,7 +115,7 @@ int SliceMoves::elsewhere(const StateSlice& slice) {
   const int place = any();
   if (slice.way != Way::kDevice || random_.uniform() >= kToFirst) return place;
   const auto ready_ms = [&](int device) {
-    return prices_.ready_ms()[static_cast<std::size_t>(device)];
+    return prices_.ranks().ready_ms[static_cast<std::size_t>(device)];
   };
   const int other = any();
   return ready_ms(other) < ready_ms(place) ? other : place;

@@ -76,7 +76,7 @@ void EditPrices::change(int device, int shard, int sign) {
   if (stamps_[d] != serial_) {
     stamps_[d] = serial_;
     slots_[d] = touched_.size();
-    touched_.push_back({.device = device,
+    touched_.push_back({.device = d,
                         .row = new_row(s.embeddings.data() + d * width_),
                         .shards = s.shards[d],
                         .columns = s.columns[d],
@@ -135,9 +135,9 @@ void EditPrices::look_first(Trial& trial, EditPrice& price) {
   const PlanSums& s = sums_of_;
   std::int64_t missing = s.missing_bytes;
   double latest = -kNever;
-  trial.square = prices_.square();
+  trial.square = prices_.ranks().square;
   for (Touched& touched : touched_in(trial)) {
-    const auto d = static_cast<std::size_t>(touched.device);
+    const std::size_t d = touched.device;
     touched.compute_ms =
         prices_.compute_ms(d, heads_[touched.row], touched.shards, touched.price_ms);
     latest = std::max(
@@ -150,8 +150,7 @@ void EditPrices::look_first(Trial& trial, EditPrice& price) {
     missing += prices_.missing_bytes(d, touched.bytes) - prices_.missing_bytes(d, s.bytes[d]);
   }
   price.missing_bytes = missing;
-  const double delay =
-      std::max(0.0, latest - prices_.ready_ms()[static_cast<std::size_t>(prices_.last_ready())]);
+  const double delay = std::max(0.0, latest - prices_.ranks().ready_ms[prices_.ranks().last_ready]);
   const double guides = prices_.guide_ms(trial.square) + prices_.memory_ms(missing, s.cost_ms);
   // All but ids are at least so much.
   const double rest_ms = s.cost_ms - s.terms_ms - s.ids_ms + s.hidden_ms + kCertainDelay * delay;
@@ -175,12 +174,12 @@ void EditPrices::look_at_ids(Trial& trial) {
   trial.ids_ms = s.ids_ms;
   if (!prices_.ids().priced()) return;
   const bool same = std::ranges::all_of(touched_in(trial), [&](const Touched& touched) {
-    return touched.ids == s.ids[static_cast<std::size_t>(touched.device)];
+    return touched.ids == s.ids[touched.device];
   });
   if (same) return;
   trial_ids_ = s.ids;
   for (const Touched& touched : touched_in(trial)) {
-    trial_ids_[static_cast<std::size_t>(touched.device)] = touched.ids;
+    trial_ids_[touched.device] = touched.ids;
   }
   trial.ids_ms = prices_.ids().ms(most_lookups_seen(prices_.nodes(), trial_ids_));
 }
@@ -190,14 +189,14 @@ void EditPrices::look_at_columns(Trial& trial) {
   trial.range = range_of(s.seen);
   const ColumnRange before = trial.range;
   const bool same = std::ranges::all_of(touched_in(trial), [&](const Touched& touched) {
-    return touched.columns == s.columns[static_cast<std::size_t>(touched.device)];
+    return touched.columns == s.columns[touched.device];
   });
   if (same) return;
   trial.seen = seen_rows_.size();
   seen_rows_.insert(seen_rows_.end(), s.columns.begin(), s.columns.end());
   const std::span<float> seen(seen_rows_.data() + trial.seen, device_count_);
   for (const Touched& touched : touched_in(trial)) {
-    seen[static_cast<std::size_t>(touched.device)] = touched.columns;
+    seen[touched.device] = touched.columns;
   }
   if (!models_.symmetric()) return;
   if (prices_.nodes() != nullptr) {
@@ -206,36 +205,35 @@ void EditPrices::look_at_columns(Trial& trial) {
   }
   trial.range = range_of(seen);
   for (Touched& touched : touched_in(trial)) {
-    comm_.ask_backward(seen[static_cast<std::size_t>(touched.device)], trial.range,
-                       &touched.backward_ms);
+    comm_.ask_backward(seen[touched.device], trial.range, &touched.backward_ms);
   }
   if (trial.range == before) {
-    trial.last_backward_ms = s.backward_ms[static_cast<std::size_t>(prices_.last_ready())];
+    trial.last_backward_ms = s.backward_ms[prices_.ranks().last_ready];
   } else {
-    comm_.ask_backward(seen[static_cast<std::size_t>(prices_.last_ready())], trial.range,
-                       &trial.last_backward_ms);
+    comm_.ask_backward(seen[prices_.ranks().last_ready], trial.range, &trial.last_backward_ms);
   }
 }
 
-bool EditPrices::is_touched(const Trial& trial, int device) {
+bool EditPrices::is_touched(const Trial& trial, std::size_t device) {
   return std::ranges::find(touched_in(trial), device, &Touched::device) != touched_in(trial).end();
 }
 
 // Devices that the edit leaves alone are taken to be shifted all alike by its range of columns.
 void EditPrices::ask_bound(Trial& trial) {
   const PlanSums& s = sums_of_;
-  const auto last = static_cast<std::size_t>(prices_.last_ready());
+  const DeviceRanks& ranks = prices_.ranks();
+  const std::size_t last = ranks.last_ready;
   trial.shift_ms = trial.seen == Trial::kSame ? 0.0
                                               : static_cast<double>(trial.last_backward_ms) -
                                                     static_cast<double>(s.backward_ms[last]);
-  double sum = prices_.sum_ready_ms();
-  double latest = is_touched(trial, prices_.last_ready()) ? -kNever : prices_.ready_ms()[last];
-  trial.bound_by = prices_.last_ready();
+  double sum = ranks.sum_ready_ms;
+  double latest = is_touched(trial, last) ? -kNever : ranks.ready_ms[last];
+  trial.bound_by = last;
   trial.bound_backward_ms = static_cast<double>(s.backward_ms[last]) + trial.shift_ms;
   for (Touched& touched : touched_in(trial)) {
     touched.ready_ms = static_cast<double>(touched.compute_ms) +
                        static_cast<double>(touched.backward_ms) - trial.shift_ms;
-    sum += touched.ready_ms - prices_.ready_ms()[static_cast<std::size_t>(touched.device)];
+    sum += touched.ready_ms - ranks.ready_ms[touched.device];
     if (touched.ready_ms > latest) {
       latest = touched.ready_ms;
       trial.bound_by = touched.device;
@@ -250,16 +248,14 @@ void EditPrices::ask_bound(Trial& trial) {
 }
 
 void EditPrices::set_ready_by_bound(const Trial& trial) {
-  trial_ready_ = prices_.ready_ms();
+  trial_ready_ = prices_.ranks().ready_ms;
   for (const Touched& touched : touched_in(trial)) {
-    trial_ready_[static_cast<std::size_t>(touched.device)] = touched.ready_ms;
+    trial_ready_[touched.device] = touched.ready_ms;
   }
 }
 
 void EditPrices::take_bound(Trial& trial, EditPrice& price, float forward_ms) const {
-  set_price(trial, price,
-            trial.bound_ready_ms + forward_ms +
-                prices_.replicas_ms(static_cast<std::size_t>(trial.bound_by)),
+  set_price(trial, price, trial.bound_ready_ms + forward_ms + prices_.replicas_ms(trial.bound_by),
             forward_ms, trial.bound_backward_ms);
 }
 
@@ -283,7 +279,7 @@ void EditPrices::set_trial_ready(const Trial& trial) {
         static_cast<double>(s.compute_ms[d]) + static_cast<double>(trial_backward_ms_[d]);
   }
   for (const Touched& touched : touched_in(trial)) {
-    const auto d = static_cast<std::size_t>(touched.device);
+    const std::size_t d = touched.device;
     trial_ready_[d] =
         static_cast<double>(touched.compute_ms) + static_cast<double>(trial_backward_ms_[d]);
   }
@@ -314,18 +310,18 @@ void EditPrices::price_decisive(Trial& trial, EditPrice& price) {
   const auto ready = std::ranges::minmax(trial_ready_);
   const double sum = std::accumulate(trial_ready_.begin(), trial_ready_.end(), 0.0);
   const float* const seen = seen_by(trial);
-  const auto ask = [&](int device) {
-    const auto d = static_cast<std::size_t>(device);
-    decisive_.push_back({device, trial_ready_[d] + trial.shift_ms, 0.0});
+  const auto ask = [&](std::size_t d) {
+    decisive_.push_back({d, trial_ready_[d] + trial.shift_ms, 0.0});
     comm_.ask_forward(seen[d], trial_ready_[d] - ready.min, trial.range,
                       sum / static_cast<double>(device_count_) - ready.min, ready.max - ready.min);
   };
   if (all_decide_) {
-    for (std::size_t d = 0; d < device_count_; ++d) ask(static_cast<int>(d));
+    for (std::size_t d = 0; d < device_count_; ++d) ask(d);
   } else {
     for (const Touched& touched : touched_in(trial)) ask(touched.device);
-    const std::array others = {prices_.slowest(), prices_.second_slowest(), prices_.last_ready(),
-                               prices_.first_ready()};
+    const DeviceRanks& ranks = prices_.ranks();
+    const std::array others = {ranks.slowest, ranks.second_slowest, ranks.last_ready,
+                               ranks.first_ready};
     for (auto other = others.begin(); other != others.end(); ++other) {
       if (std::find(others.begin(), other, *other) == other && !is_touched(trial, *other)) {
         ask(*other);
@@ -337,8 +333,7 @@ void EditPrices::price_decisive(Trial& trial, EditPrice& price) {
   double most = -kNever;
   for (std::size_t i = 0; i < decisive_.size(); ++i) {
     Decides& one = decisive_[i];
-    one.total_ms =
-        one.ready_ms + forward_ms[i] + prices_.replicas_ms(static_cast<std::size_t>(one.device));
+    one.total_ms = one.ready_ms + forward_ms[i] + prices_.replicas_ms(one.device);
     most = std::max(most, one.total_ms);
   }
   set_price(trial, price, most, std::ranges::min(forward_ms), least_backward_ms(trial));
@@ -350,7 +345,7 @@ void EditPrices::price_together(Trial& trial, EditPrice& price) {
   decisive_.clear();
   trial_compute_ms_ = s.compute_ms;
   for (const Touched& touched : touched_in(trial)) {
-    trial_compute_ms_[static_cast<std::size_t>(touched.device)] = touched.compute_ms;
+    trial_compute_ms_[touched.device] = touched.compute_ms;
   }
   const std::span<const float> columns(
       trial.seen == Trial::kSame ? s.columns.data() : seen_rows_.data() + trial.seen,
@@ -367,7 +362,7 @@ void EditPrices::price_together(Trial& trial, EditPrice& price) {
     const double ready =
         static_cast<double>(trial_compute_ms_[d]) + static_cast<double>(trial_backward_ms_[d]);
     const double total = ready + forward_answers_[d] + prices_.replicas_ms(d);
-    decisive_.push_back({static_cast<int>(d), ready, total});
+    decisive_.push_back({d, ready, total});
     most = std::max(most, total);
   }
   forward_rows_.clear();
@@ -380,7 +375,7 @@ void EditPrices::accept(const Edit& edit, std::size_t index) {
   PlanSums& s = sums_of_;
   state_.apply(edit);
   for (const Touched& touched : touched_in(trial)) {
-    s.compute_ms[static_cast<std::size_t>(touched.device)] = touched.compute_ms;
+    s.compute_ms[touched.device] = touched.compute_ms;
   }
   const bool many = trial.end - trial.first > 4;
   if (!all_decide_ && (many || prices_.count_estimated() >= kAcceptedBetween)) {
@@ -400,7 +395,7 @@ void EditPrices::accept(const Edit& edit, std::size_t index) {
     s.backward_ms = trial_backward_ms_;
   }
   for (const Decides& one : decisive_) {
-    s.total_ms[static_cast<std::size_t>(one.device)] = one.total_ms;
+    s.total_ms[one.device] = one.total_ms;
   }
   s.ids_ms = trial.ids_ms;
   s.hidden_ms = trial.hidden_ms;

@@ -47,7 +47,7 @@ class EditPrices {
  private:
   /// One device in a trial.
   struct Touched {
-    int device;
+    std::size_t device;
     std::size_t row;  ///< In `sums_`.
     int shards;
     float columns;
@@ -72,13 +72,13 @@ class EditPrices {
     ColumnRange range;
     float last_backward_ms = 0.0F;
     double shift_ms = 0.0;  ///< All other devices are shifted by it, since the range changes.
-    int bound_by = 0;
+    std::size_t bound_by = 0;
     double bound_ready_ms = 0.0;
     double bound_backward_ms = 0.0;
     static constexpr std::size_t kSame = static_cast<std::size_t>(-1);
   };
   struct Decides {
-    int device;
+    std::size_t device;
     double ready_ms;
     double total_ms;
   };
@@ -102,7 +102,7 @@ class EditPrices {
   [[nodiscard]] std::span<Touched> touched_in(const Trial& trial) {
     return std::span(touched_).subspan(trial.first, trial.end - trial.first);
   }
-  [[nodiscard]] bool is_touched(const Trial& trial, int device);
+  [[nodiscard]] bool is_touched(const Trial& trial, std::size_t device);
   /// As set_trial_ready(), by what the bound of the trial takes devices for.
   void set_ready_by_bound(const Trial& trial);
   /// Compute costs and readiness of all devices in a trial, but for its shift.

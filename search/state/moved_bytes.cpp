@@ -9,7 +9,6 @@
 namespace neuroshard {
 namespace {
 
-constexpr std::int64_t kNotCounted = -1;
 constexpr int kNoColumn = -1;
 
 }  // namespace
@@ -19,9 +18,7 @@ MovedBytes::MovedBytes(const MoveTerms& terms, const BundledTask& bundled, const
       bundled_(bundled),
       ways_(ways),
       held_(bundled.task.tables.size()),
-      canonical_of_(terms.holders.task().tables.size()),
-      of_replicas_(bundled.task.tables.size(), kNotCounted),
-      of_rows_(bundled.task.tables.size(), kNotCounted) {
+      canonical_of_(terms.holders.task().tables.size()) {
   const RunningHolders& holders = terms.holders;
   for (std::size_t t = 0; t < held_.size(); ++t) {
     const std::size_t of = bundled.original[t];
@@ -44,18 +41,6 @@ std::span<const std::uint32_t> MovedBytes::listed(int table) const {
   return std::span(bundled_.original).subspan(t, 1);
 }
 
-std::int64_t MovedBytes::of_replica(int table) {
-  std::int64_t& bytes = of_replicas_[static_cast<std::size_t>(table)];
-  if (bytes != kNotCounted) return bytes;
-  const Table& of = bundled_.task.tables[static_cast<std::size_t>(table)];
-  if (of.size_bytes() > kMaxTaskBytes / ways_.devices()) return bytes = kMaxTaskBytes;
-  bytes = 0;
-  for (int device = 0; device < ways_.devices(); ++device) {
-    bytes += of_fixed({table, 0, of.dim, 0, of.rows}, device);
-  }
-  return bytes;
-}
-
 std::int64_t MovedBytes::of_fixed(TableSlice slice, int device) const {
   std::int64_t bytes = 0;
   const auto t = static_cast<std::size_t>(slice.table);
@@ -70,22 +55,38 @@ std::int64_t MovedBytes::of_fixed(TableSlice slice, int device) const {
   return bytes;
 }
 
+std::int64_t MovedBytes::of_everywhere(int table, Way way) {
+  const int dim = bundled_.task.tables[static_cast<std::size_t>(table)].dim;
+  const StateSlice whole{table, dim, way, 0};
+  return of_slices({&whole, 1});
+}
+
 std::int64_t MovedBytes::of_slices(std::span<const StateSlice> slices) {
   const StateSlice& first = slices.front();
-  if (first.way == Way::kReplica) return of_replica(first.table);
-  const bool everywhere = ways_.is_everywhere(first.way);
-  std::int64_t& known = of_rows_[static_cast<std::size_t>(first.table)];
-  if (everywhere && known != kNotCounted) return known;
-  const std::int64_t rows = bundled_.task.tables[static_cast<std::size_t>(first.table)].rows;
-  const int group = ways_.group(first.way);
-  const std::vector<int>& first_columns = this->first_columns(slices);
+  if (!ways_.is_everywhere(first.way)) return counted(slices);
+  const auto [known, is_new] = everywhere_.try_emplace({first.table, first.way}, 0);
+  if (is_new) known->second = counted(slices);
+  return known->second;
+}
+
+std::int64_t MovedBytes::counted(std::span<const StateSlice> slices) {
+  const auto& [table, width, way, place] = slices.front();
+  const Table& of = bundled_.task.tables[static_cast<std::size_t>(table)];
   std::int64_t bytes = 0;
+  if (way == Way::kReplica) {
+    if (of.size_bytes() > kMaxTaskBytes / ways_.devices()) return kMaxTaskBytes;
+    for (int device = 0; device < ways_.devices(); ++device) {
+      bytes += of_fixed({table, 0, of.dim, 0, of.rows}, device);
+    }
+    return bytes;
+  }
+  const int group = ways_.group(way);
+  const std::vector<int>& first_columns = this->first_columns(slices);
   for (std::size_t i = 0; i < slices.size(); ++i) {
-    for_each_block({first.table, first_columns[i], slices[i].width, 0, rows},
+    for_each_block({slices[i].table, first_columns[i], slices[i].width, 0, of.rows},
                    slices[i].place * group, group,
                    [&](const TableSlice& block, int device) { bytes += of_fixed(block, device); });
   }
-  if (everywhere) known = bytes;
   return bytes;
 }
 

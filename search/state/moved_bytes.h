@@ -2,7 +2,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "search/state/running_holders.h"
@@ -58,7 +60,8 @@ class MovedBytes {
   /// First columns of slices that are all of a table, in one way.
   [[nodiscard]] const std::vector<int>& first_columns(std::span<const StateSlice> slices);
   [[nodiscard]] std::int64_t of_slices(std::span<const StateSlice> slices);
-  [[nodiscard]] std::int64_t of_replica(int table);
+  /// Of a table in a way that has no places to choose from.
+  [[nodiscard]] std::int64_t of_everywhere(int table, Way way);
   [[nodiscard]] std::int64_t of_fixed(TableSlice slice, int device) const;
   /// About what has to be sent for a slice by itself.
   [[nodiscard]] std::int64_t about(const StateSlice& slice) const;
@@ -79,6 +82,7 @@ class MovedBytes {
     int first_column;
   };
   [[nodiscard]] std::span<const std::uint32_t> listed(int table) const;
+  [[nodiscard]] std::int64_t counted(std::span<const StateSlice> slices);
   void set_gaps(std::span<const StateSlice> slices);
   void count_held(std::span<const StateSlice> slices);
   void set_nodes_of_halves(std::span<const StateSlice> slices);
@@ -87,10 +91,9 @@ class MovedBytes {
   MoveTerms terms_;
   const BundledTask& bundled_;
   const TableWays& ways_;
-  std::vector<std::vector<Held>> held_;    ///< [tables]: by place and column.
-  std::vector<std::size_t> canonical_of_;  ///< [listed tables]
-  std::vector<std::int64_t> of_replicas_;  ///< [tables], or below 0: not yet known.
-  std::vector<std::int64_t> of_rows_;      ///< Row-wise, likewise.
+  std::vector<std::vector<Held>> held_;                     ///< [tables]: by place and column.
+  std::vector<std::size_t> canonical_of_;                   ///< [listed tables]
+  std::map<std::pair<int, Way>, std::int64_t> everywhere_;  ///< of_everywhere(), if it is known.
 
   std::vector<int> first_columns_;
   std::vector<int> order_;

@@ -35,8 +35,8 @@ StatePrices::StatePrices(PlanState& state)
       ids_(backend_, state.task().devices),
       nodes_(backend_.nodes(state.task().devices)),
       devices_(compute_on_devices(state.task())),
-      room_bytes_(rooms_bytes(state.task())),
-      ready_ms_(device_count_, 0.0) {
+      room_bytes_(rooms_bytes(state.task())) {
+  ranks_.ready_ms.resize(device_count_);
   for (const std::int64_t room : room_bytes_) all_room_bytes_ += static_cast<double>(room);
   const AlignedVector<float> nothing(width_, 0.0F);
   models_->compute(nothing, {&empty_ms_, 1});
@@ -58,7 +58,7 @@ StatePrices::StatePrices(PlanState& state)
 }
 
 double StatePrices::objective_ms() const {
-  return sums_.cost_ms + guide_ms(square_) + memory_ms(sums_.missing_bytes, sums_.cost_ms);
+  return sums_.cost_ms + guide_ms(ranks_.square) + memory_ms(sums_.missing_bytes, sums_.cost_ms);
 }
 
 double StatePrices::guide_ms(double square) const {
@@ -166,30 +166,28 @@ void StatePrices::price_exchanges() {
 
 void StatePrices::rank() {
   const PlanSums& s = sums_;
-  sum_ready_ms_ = 0.0;
-  square_ = 0.0;
-  slowest_ = second_ = last_ = first_ = widest_ = busiest_ = 0;
+  DeviceRanks r{.ready_ms = std::move(ranks_.ready_ms)};
   double slowest_ms = std::numeric_limits<double>::lowest();
   double second_ms = std::numeric_limits<double>::lowest();
   for (std::size_t d = 0; d < device_count_; ++d) {
-    const int device = static_cast<int>(d);
-    const double ready = ready_ms_[d] =
+    const double ready = r.ready_ms[d] =
         static_cast<double>(s.compute_ms[d]) + static_cast<double>(s.backward_ms[d]);
-    sum_ready_ms_ += ready;
+    r.sum_ready_ms += ready;
     const double own = own_ms(s.compute_ms[d], s.columns[d], static_cast<double>(s.ids[d]));
-    square_ += own * own;
-    if (ready > ready_ms_[static_cast<std::size_t>(last_)]) last_ = device;
-    if (ready < ready_ms_[static_cast<std::size_t>(first_)]) first_ = device;
+    r.square += own * own;
+    if (ready > r.ready_ms[r.last_ready]) r.last_ready = d;
+    if (ready < r.ready_ms[r.first_ready]) r.first_ready = d;
     if (s.total_ms[d] > slowest_ms) {
       second_ms = std::exchange(slowest_ms, s.total_ms[d]);
-      second_ = std::exchange(slowest_, device);
+      r.second_slowest = std::exchange(r.slowest, d);
     } else if (s.total_ms[d] > second_ms) {
       second_ms = s.total_ms[d];
-      second_ = device;
+      r.second_slowest = d;
     }
-    if (s.columns[d] > s.columns[static_cast<std::size_t>(widest_)]) widest_ = device;
-    if (s.ids[d] > s.ids[static_cast<std::size_t>(busiest_)]) busiest_ = device;
+    if (s.columns[d] > s.columns[r.widest]) r.widest = d;
+    if (s.ids[d] > s.ids[r.busiest]) r.busiest = d;
   }
+  ranks_ = std::move(r);
 }
 
 void StatePrices::apply(const Edit& edit) {

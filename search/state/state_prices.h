@@ -22,6 +22,19 @@ struct PricingWork {
   std::uint64_t comms = 0;  ///< Forward costs of devices, or of all at once.
 };
 
+/// Devices that a plan waits for.
+struct DeviceRanks {
+  std::vector<double> ready_ms;  ///< [devices]: when each can send its outputs;
+  double sum_ready_ms = 0.0;     ///< and their sum.
+  double square = 0.0;           ///< Sum of squares of StatePrices::own_ms().
+  std::size_t slowest = 0;
+  std::size_t second_slowest = 0;
+  std::size_t last_ready = 0;
+  std::size_t first_ready = 0;
+  std::size_t widest = 0;
+  std::size_t busiest = 0;
+};
+
 /// Costs of the plan of a PlanState, and the devices that it waits for.
 class StatePrices {
  public:
@@ -43,7 +56,7 @@ class StatePrices {
 
   /// The cost of the plan with what guides a search beside it.
   [[nodiscard]] double objective_ms() const;
-  /// Guides a search where the slowest device is not changed. `square`: as square().
+  /// Guides a search where the slowest device is not changed. `square`: as DeviceRanks::square.
   [[nodiscard]] double guide_ms(double square) const;
   /// Bytes that do not fit cost so many times what they do at first.
   void weigh_memory(double times) { memory_times_ = times; }
@@ -103,18 +116,8 @@ class StatePrices {
     return room_bytes_[static_cast<std::size_t>(device)];
   }
 
-  // By rank():
-  [[nodiscard]] int slowest() const { return slowest_; }
-  [[nodiscard]] int second_slowest() const { return second_; }
-  [[nodiscard]] int last_ready() const { return last_; }
-  [[nodiscard]] int first_ready() const { return first_; }
-  [[nodiscard]] int widest() const { return widest_; }
-  [[nodiscard]] int busiest() const { return busiest_; }
-  /// [devices]: when each can send its outputs; and their sum.
-  [[nodiscard]] const std::vector<double>& ready_ms() const { return ready_ms_; }
-  [[nodiscard]] double sum_ready_ms() const { return sum_ready_ms_; }
-  /// Sum of squares of own_ms().
-  [[nodiscard]] double square() const { return square_; }
+  /// By rank().
+  [[nodiscard]] const DeviceRanks& ranks() const { return ranks_; }
 
   [[nodiscard]] PlanState& state() const { return state_; }
   [[nodiscard]] CostRunner& models() const { return *models_; }
@@ -152,15 +155,7 @@ class StatePrices {
   double ms_of_column_ = 0.0;
   double ms_of_lookup_unit_ = 0.0;
 
-  std::vector<double> ready_ms_;
-  double square_ = 0.0;
-  double sum_ready_ms_ = 0.0;
-  int slowest_ = 0;
-  int second_ = 0;
-  int last_ = 0;
-  int first_ = 0;
-  int widest_ = 0;
-  int busiest_ = 0;
+  DeviceRanks ranks_;
   int estimated_ = 0;
   AlignedVector<float> rows_;  ///< [devices of an edit, embedding width]
   std::vector<float> heads_;

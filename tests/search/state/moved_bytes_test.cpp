@@ -84,7 +84,7 @@ TEST(MovedBytes, SlicesHaveTheColumnsThatTheirDevicesHold) {
   EXPECT_EQ(job.moved.of_slices(slices_of({{28, 0}, {36, 1}, {16, 2}, {16, 0}})), 4 * kColumn);
   // Device 2 gets all.
   EXPECT_EQ(job.moved.of_slices(slices_of({{96, 2}})), 80 * kColumn);
-  EXPECT_EQ(job.moved.of_replica(0), (3 * 96 + 48 - 32 - 16 + 48 - 48) * kColumn);
+  EXPECT_EQ(job.moved.of_everywhere(0, Way::kReplica), (3 * 96 + 48 - 32 - 16 + 48 - 48) * kColumn);
 }
 
 /// The least that any order of the slices moves.
