@@ -4,9 +4,11 @@
 #include <cstdint>
 #include <optional>
 
+#include "neuroshard/backend.h"
 #include "neuroshard/plan.h"
 #include "neuroshard/search_options.h"
 #include "neuroshard/stop_condition.h"
+#include "neuroshard/task.h"
 
 namespace neuroshard {
 
@@ -24,5 +26,19 @@ inline constexpr std::array kGreedyBaselines = {Algorithm::kDimGreedy, Algorithm
 [[nodiscard]] std::optional<Plan> place_by_baseline(const Task& task, Algorithm algorithm,
                                                     std::uint64_t seed,
                                                     const StopCondition& stop = {});
+
+/// Every table halved until its slices have at most `width` columns, or an odd multiple of 4, or as
+/// few as its rules allow; the slices, largest dim * pooling factor first, each on the device with
+/// the lowest dim sum that has memory left, and that the rules allow (ties: the lowest index). Of
+/// tasks with groups, the plan of the bundled task. Nothing if some slice finds no room, if there
+/// are more than a million, or if `stop` is reached.
+[[nodiscard]] std::optional<Plan> plan_of_uniform_width(const Task& task, int width,
+                                                        const StopCondition& stop = {});
+
+/// Algorithm::kUniform: the cheapest by simulate() of the plans of widths 4, 8, ..., 256, the wider
+/// of equals. Its cost does not depend on the order of the tables. Nothing if no width fits before
+/// `stop`.
+[[nodiscard]] std::optional<Plan> cheapest_uniform_plan(const Backend& backend, const Task& task,
+                                                        const StopCondition& stop = {});
 
 }  // namespace neuroshard

@@ -17,7 +17,6 @@
 #include "search/planner_impl.h"
 #include "search/planner_options.h"
 #include "search/replanning/replanning.h"
-#include "search/uniform_baseline.h"
 
 namespace neuroshard {
 namespace {

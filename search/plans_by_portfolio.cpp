@@ -12,7 +12,6 @@
 #include "search/infeasibility/infeasibility.h"
 #include "search/planner_impl.h"
 #include "search/starts/room_search.h"
-#include "search/uniform_baseline.h"
 
 namespace neuroshard {
 namespace {

@@ -1,5 +1,3 @@
-#include "search/uniform_baseline.h"
-
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -16,6 +14,7 @@
 #include "neuroshard/column_halvings.h"
 #include "neuroshard/simulator.h"
 #include "search/apart_devices.h"
+#include "search/baselines.h"
 
 namespace neuroshard {
 namespace {

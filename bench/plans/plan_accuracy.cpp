@@ -7,7 +7,7 @@
 
 #include "bench/statistics.h"
 #include "neuroshard/simulator.h"
-#include "search/uniform_baseline.h"
+#include "search/baselines.h"
 #include "weights/collection/analytic_plan_cost.h"
 
 namespace neuroshard::bench {

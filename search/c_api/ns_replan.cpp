@@ -6,7 +6,6 @@
 #include "search/c_api/handles.h"
 #include "search/c_api/sized_struct.h"
 #include "search/c_api/status.h"
-#include "search/c_api/written_array.h"
 
 namespace neuroshard::c_api {
 namespace {

@@ -1,6 +1,5 @@
 #include "search/c_api/status.h"
 
-#include <algorithm>
 #include <array>
 #include <cstring>
 

@@ -1,8 +1,10 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <exception>
 #include <new>
+#include <span>
 #include <string>
 
 #include "neuroshard/c_api.h"
@@ -50,6 +52,17 @@ inline std::size_t required_count(std::size_t count, std::size_t most, const cha
 template <typename T>
 void clear_handle(T** handle, const char* name) {
   required(handle, name) = nullptr;
+}
+
+/// Writes `items` as far as there is room, and their number.
+template <typename T>
+ns_status write_array(std::span<const T> items, T* room, std::size_t capacity, const char* name,
+                      std::size_t* count) {
+  std::size_t& number = required(count, "count");
+  if (capacity > 0)
+    std::ranges::copy(items.first(std::min(items.size(), capacity)), &required(room, name));
+  number = items.size();
+  return NS_OK;
 }
 
 }  // namespace neuroshard::c_api

@@ -1,5 +1,3 @@
-#include "search/infeasibility/apart_proofs.h"
-
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -12,6 +10,7 @@
 #include "core/tables/table_groups.h"
 #include "core/tables/table_rules.h"
 #include "search/infeasibility/infeasibility.h"
+#include "search/infeasibility/rule_proofs.h"
 
 namespace neuroshard {
 namespace {

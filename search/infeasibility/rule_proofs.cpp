@@ -13,7 +13,6 @@
 #include "core/tables/table_groups.h"
 #include "core/tables/table_label.h"
 #include "core/tables/table_rules.h"
-#include "search/infeasibility/apart_proofs.h"
 #include "search/infeasibility/infeasibility.h"
 
 namespace neuroshard {

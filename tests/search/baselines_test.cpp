@@ -17,7 +17,6 @@
 #include "neuroshard/simulator.h"
 #include "random_tasks.h"
 #include "repetitions.h"
-#include "search/uniform_baseline.h"
 
 namespace neuroshard {
 namespace {

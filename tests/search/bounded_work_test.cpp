@@ -29,7 +29,6 @@
 #include "search/infeasibility/rule_proofs.h"
 #include "search/starts/room_search.h"
 #include "search/starts/way_ladder.h"
-#include "search/uniform_baseline.h"
 
 namespace neuroshard {
 namespace {

@@ -1,7 +1,5 @@
 // Tables that groups keep apart and that find too few devices, with all ways to give each table a
 // device as the judge.
-#include "search/infeasibility/apart_proofs.h"
-
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -15,6 +13,7 @@
 #include "core/tables/table_rules.h"
 #include "repetitions.h"
 #include "search/equal_tables.h"
+#include "search/infeasibility/rule_proofs.h"
 
 namespace neuroshard {
 namespace {
