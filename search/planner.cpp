@@ -84,6 +84,16 @@ std::unique_ptr<Backend> gpu_backend(const CostModels& models, const std::string
   }
 }
 
+// Where columns are the only way, they are halved.
+WayOptions ways_for(const PlannerOptions& options, const CostModels& models, const Backend& cpu) {
+  const bool any_cuts = options.algorithm == Algorithm::kNeuroshard &&
+                        options.cuts.value_or(default_cuts(models)) != Cuts::kColumns;
+  return {.rows = any_cuts,
+          .replicas = any_cuts && cpu.prices_replicas(),
+          .equal_widths = options.equal_widths,
+          .halves = !any_cuts};
+}
+
 }  // namespace
 
 void validate(const PlanRequest& request) {
@@ -98,9 +108,7 @@ Planner::Impl::Impl(CostModels cost_models, PlannerOptions planner_options, cons
                             .reuse_work = options.reuse_work})),
       gpu(gpu_backend(cost_models, options.backend, no_gpu_warning)),
       ranges(cost_models),
-      any_cuts(options.algorithm == Algorithm::kNeuroshard &&
-               options.cuts.value_or(default_cuts(cost_models)) != Cuts::kColumns),
-      replicas(any_cuts && cpu->prices_replicas()),
+      ways(ways_for(options, cost_models, *cpu)),
       models(std::move(cost_models)),
       threads(options.threads > 0
                   ? options.threads
@@ -144,8 +152,8 @@ ShardingMeans Planner::Impl::means_of(const Task& task) const {
   const int nodes = task.devices % task.devices_per_node == 0 ? task.devices / task.devices_per_node
                                                               : task.devices;
   return {.algorithm = options.algorithm,
-          .row_blocks = any_cuts,
-          .replicas = replicas,
+          .row_blocks = ways.rows,
+          .replicas = ways.replicas,
           .nodes = models.has_comm_for(nodes)};
 }
 
@@ -168,7 +176,7 @@ void Planner::Impl::settle_reason(const Task& task, const PlanRequest& request,
       why = std::move(proof);
     }
   }
-  if (any_cuts) why = as_far_as_proven(task, means_of(task), *std::move(why));
+  if (ways.rows) why = as_far_as_proven(task, means_of(task), *std::move(why));
 }
 
 PlanResult Planner::Impl::plan_by_baseline(const Task& task) const {
@@ -302,7 +310,7 @@ ReplanResult Planner::replan(const Task& stated, const RunningPlan& running,
                    .running = running,
                    .running_cost = running_cost,
                    .request = request,
-                   .ways = impl->ways(),
+                   .ways = impl->ways,
                    .effort = impl->options.effort,
                    .stop = stop,
                    .team = impl->threads > 1 ? &impl->team() : nullptr,

@@ -59,13 +59,6 @@ struct Planner::Impl {
   [[nodiscard]] PlanRequest request_of_algorithm(const PlanRequest& given) const {
     return options.algorithm == Algorithm::kPublished ? PlanRequest{} : given;
   }
-  /// Ways that a plan may have. Where no others are, columns are halved.
-  [[nodiscard]] WayOptions ways() const {
-    return {.rows = any_cuts,
-            .replicas = replicas,
-            .equal_widths = options.equal_widths,
-            .halves = !any_cuts};
-  }
   /// Whether the published search is run for a task, perhaps as a start that is to be beaten: its
   /// slices are of columns, and have widths of their own. Where tables and devices are many it
   /// would take longer than all else.
@@ -125,8 +118,7 @@ struct Planner::Impl {
   std::string no_gpu_warning;  ///< Before `gpu`, whose making writes it.
   std::unique_ptr<Backend> gpu;
   TrainingRanges ranges;  ///< Before `models`, which is moved from.
-  bool any_cuts;          ///< Whether plans may have row blocks,
-  bool replicas;          ///< and replicas.
+  WayOptions ways;        ///< That a plan may have.
   CostModels models;
   int threads;
   mutable std::mutex other_settings_lock;

@@ -54,7 +54,7 @@ PlanResult Planner::Impl::plan_by_portfolio(const Task& task, const PlanRequest&
   if (starts.known != nullptr) consider(*starts.known);
   const Portfolio portfolio{.backend = *cpu,
                             .task = task,
-                            .ways = ways(),
+                            .ways = ways,
                             .effort = effort,
                             .stop = stop,
                             .alternatives = request.alternatives > 0,
@@ -64,12 +64,12 @@ PlanResult Planner::Impl::plan_by_portfolio(const Task& task, const PlanRequest&
   // A start that looks at what devices have apart may miss how even ones are best used.
   if (const std::optional<Task> least = on_least_devices(task)) {
     const Portfolio of_least{
-        .backend = *cpu, .task = *least, .ways = ways(), .effort = effort, .stop = stop};
+        .backend = *cpu, .task = *least, .ways = ways, .effort = effort, .stop = stop};
     of_least.start(consider, stats);
   }
   if (found.empty() && !stop.reached()) {
     found.begin(SearchStage::kRoom);
-    RoomFound room = find_room(*cpu, task, ways(), stop);
+    RoomFound room = find_room(*cpu, task, ways, stop);
     impossible = room.impossible;
     consider(std::move(room.plan));
     if (!found.empty()) {  // It was made without a look at costs.
@@ -104,7 +104,7 @@ PlanResult Planner::Impl::plan_by_portfolio(const Task& task, const PlanRequest&
   // That needs no time.
   result.infeasible = proof_by_memory(task);
   const bool proven = result.infeasible &&
-                      (!any_cuts || result.infeasible->kind == Infeasibility::Kind::kTotalMemory);
+                      (!ways.rows || result.infeasible->kind == Infeasibility::Kind::kTotalMemory);
   if (!proven) result.infeasible = nothing_in_time(task);
   return result;
 }

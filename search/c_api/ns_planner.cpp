@@ -52,16 +52,10 @@ PlanRequest plan_request(const ns_plan_options& given) {
   return request;
 }
 
-// What is worth saying beside the costs.
-std::vector<std::string> notes_of(const ns_task& task, const PlanCost& cost) {
-  std::vector<std::string> notes = task.notes;
-  if (!cost.warning.empty()) notes.push_back(cost.warning);
-  return notes;
-}
-
 PlanDocument document_with(const ns_planner& planner, const ns_task& task, Plan plan,
                            PlanCost cost) {
-  std::vector<std::string> notes = notes_of(task, cost);
+  std::vector<std::string> notes = task.notes;
+  if (!cost.warning.empty()) notes.push_back(cost.warning);
   return {.task = task.task,
           .plan = std::move(plan),
           .cost = std::move(cost),

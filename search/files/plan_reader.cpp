@@ -41,14 +41,11 @@ class Faults {
   /// Returns whether `read` went well.
   template <typename Read>
   bool attempt(PlanProblem::Kind kind, int device, const Read& read) {
-    if (!listed_) {
-      read();
-      return true;
-    }
     try {
       read();
       return true;
     } catch (const Error& error) {
+      if (!listed_) throw;
       add(kind, device, error.what());
       return false;
     }
@@ -246,16 +243,14 @@ std::vector<TableSlice> numbered_slices(const std::vector<StatedSlice>& listed, 
     const auto& [index, slice] = listed[i];
     // One that is listed twice as the same is on two devices, which check_plan() says.
     const bool again = before == index && slice == slices.back();
-    if (!again && (renumbered || static_cast<std::size_t>(index) != slices.size())) {
-      if (!renumbered) {
-        const bool twice = before == index;
-        faults.report(PlanProblem::Kind::kSlice, -1,
-                      where + ": devices: " +
-                          (twice ? "two different slices have index " + std::to_string(index)
-                                 : "no slice has index " + std::to_string(slices.size()) +
-                                       ", but there is one with " + std::to_string(index)) +
-                          "; number the slices 0, 1, ...");
-      }
+    if (!again && !renumbered && static_cast<std::size_t>(index) != slices.size()) {
+      const bool twice = before == index;
+      faults.report(PlanProblem::Kind::kSlice, -1,
+                    where + ": devices: " +
+                        (twice ? "two different slices have index " + std::to_string(index)
+                               : "no slice has index " + std::to_string(slices.size()) +
+                                     ", but there is one with " + std::to_string(index)) +
+                        "; number the slices 0, 1, ...");
       renumbered = true;
     }
     if (!again) slices.push_back(slice);

@@ -59,13 +59,12 @@ Infeasibility no_room_found(const Task& task, const std::string& who, const std:
 }  // namespace
 
 Infeasibility infeasibility_of(const Task& task, Infeasibility::Kind kind) {
-  Infeasibility why{.kind = kind,
-                    .message = {},
-                    .needed_bytes = total_bytes(task),
-                    .available_bytes = total_room_bytes(task),
-                    .largest_piece_bytes = 0,
-                    .table = -1};
-  return why;
+  return {.kind = kind,
+          .message = {},
+          .needed_bytes = total_bytes(task),
+          .available_bytes = total_room_bytes(task),
+          .largest_piece_bytes = 0,
+          .table = -1};
 }
 
 // A table that has no slice for any device, even if it is `dim` columns.

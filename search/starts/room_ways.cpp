@@ -78,27 +78,14 @@ std::vector<Spread> spreads_of(const Task& task, int t, const TableWays& ways,
 }  // namespace
 
 int ColumnCut::units_of_slice(int some) const {
-  switch (slices) {
-    case Slices::kOne:
-      return some;
-    case Slices::kHalves:
-      return static_cast<int>(std::bit_floor(static_cast<unsigned>(some)));
-    case Slices::kUnits:
-      break;
-  }
-  return 1;
+  if (slices == Slices::kHalves)
+    return static_cast<int>(std::bit_floor(static_cast<unsigned>(some)));
+  return slices == Slices::kOne ? some : 1;
 }
 
 int ColumnCut::slices_of(int some) const {
-  switch (slices) {
-    case Slices::kOne:
-      return some > 0 ? 1 : 0;
-    case Slices::kHalves:
-      return std::popcount(static_cast<unsigned>(some));
-    case Slices::kUnits:
-      break;
-  }
-  return some;
+  if (slices == Slices::kHalves) return std::popcount(static_cast<unsigned>(some));
+  return slices == Slices::kOne ? std::min(some, 1) : some;
 }
 
 std::int64_t ColumnCut::most_bytes(int some) const {

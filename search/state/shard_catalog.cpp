@@ -64,40 +64,34 @@ int ShardCatalog::shard(int rows, int width) {
     const int units = task_.tables[static_cast<std::size_t>(of.table)].dim / kDimMultiple;
     const int begin = block * kWidthsOfBlock;
     const int count = std::min(kWidthsOfBlock, units - begin);
-    first = of.price != nullptr ? add_priced(of, begin, count) : embed(of, begin, count);
+    first = add_widths(of, begin, count);
   }
   return first + unit % kWidthsOfBlock;
 }
 
-int ShardCatalog::embed(const Rows& rows, int first_width, int widths) {
-  const int dim = task_.tables[static_cast<std::size_t>(rows.table)].dim;
-  const Table table = tables_.of({rows.table, 0, dim, rows.first_row, rows.count});
+int ShardCatalog::add_widths(const Rows& rows, int first_width, int widths) {
+  const Table& whole = task_.tables[static_cast<std::size_t>(rows.table)];
+  const TableSlice block{rows.table, 0, whole.dim, rows.first_row, rows.count};
+  const Table table = rows.price != nullptr ? sized_table_of(task_, block) : tables_.of(block);
+  const double share = lookup_share(whole, rows.first_row, rows.count);
   std::vector<int> dims;
   std::vector<ShardLoad> loads;
   for (int i = 1; i <= widths; ++i) {
     const int columns = kDimMultiple * (first_width + i);
-    dims.push_back(columns);
-    loads.push_back({.bytes = slice_bytes(table, columns),
-                     .ids = id_units(table, task_.exchange),
-                     .columns = output_columns(table, columns)});
+    ShardLoad& load = loads.emplace_back();
+    load.bytes = slice_bytes(table, columns);
+    if (rows.price != nullptr) {
+      const auto samples = static_cast<double>(task_.batch_size);
+      load.price_ms = priced_ms(*rows.price, whole, columns, share, samples);
+    } else {
+      load.ids = id_units(table, task_.exchange);
+      load.columns = output_columns(table, columns);
+      dims.push_back(columns);
+    }
   }
   std::vector<float> features;
-  of_slices_.append(table, dims, features);
+  if (!dims.empty()) of_slices_.append(table, dims, features);
   return add(features, loads);
-}
-
-int ShardCatalog::add_priced(const Rows& rows, int first_width, int widths) {
-  const Table& whole = task_.tables[static_cast<std::size_t>(rows.table)];
-  const Table table = sized_table_of(task_, {rows.table, 0, whole.dim, rows.first_row, rows.count});
-  const double share = lookup_share(whole, rows.first_row, rows.count);
-  const auto samples = static_cast<double>(task_.batch_size);
-  std::vector<ShardLoad> loads;
-  for (int i = 1; i <= widths; ++i) {
-    const int columns = kDimMultiple * (first_width + i);
-    loads.push_back({.bytes = slice_bytes(table, columns),
-                     .price_ms = priced_ms(*rows.price, whole, columns, share, samples)});
-  }
-  return add({}, loads);
 }
 
 int ShardCatalog::add_bundle(const BundledTask::Bundle& bundle) {

@@ -83,9 +83,8 @@ class ShardCatalog {
   };
 
   int add(const std::vector<float>& features, const std::vector<ShardLoad>& loads);
-  int add_priced(const Rows& rows, int first_width, int widths);
+  int add_widths(const Rows& rows, int first_width, int widths);
   int add_bundle(const BundledTask::Bundle& bundle);
-  int embed(const Rows& rows, int first_width, int widths);
 
   const Backend& backend_;
   const BundledTask& bundled_;
