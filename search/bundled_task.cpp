@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "core/tables/table_groups.h"
 #include "core/tables/table_rules.h"
@@ -47,7 +48,7 @@ Table stand_in(const std::vector<Table>& tables, const std::vector<bool>& allowe
 BundledTask::BundledTask(const Task& listed) : BundledTask(listed, as_listed(listed)) {}
 
 BundledTask::BundledTask(const Task& listed, std::span<const std::uint32_t> order)
-    : task(without_tables(listed)) {
+    : task(without_tables(listed)), table_of(listed.tables.size()) {
   task.tables.reserve(order.size());
   original.reserve(order.size());
   const std::vector<TableBundle> together = table_bundles(listed);
@@ -60,6 +61,7 @@ BundledTask::BundledTask(const Task& listed, std::span<const std::uint32_t> orde
     const std::size_t of = bundle_of.empty() ? kNoBundle : bundle_of[index];
     if (of != kNoBundle && begun[of] != kNoBundle) {
       Bundle& bundle = bundles[begun[of]];
+      table_of[index] = bundle.table;
       bundle.listed.push_back(index);
       bundle.tables.push_back(listed.tables[index]);
       continue;
@@ -70,6 +72,7 @@ BundledTask::BundledTask(const Task& listed, std::span<const std::uint32_t> orde
                          .listed = {index},
                          .tables = {listed.tables[index]}});
     }
+    table_of[index] = static_cast<std::uint32_t>(task.tables.size());
     task.tables.push_back(listed.tables[index]);
     task.tables.back().name.clear();
     original.push_back(index);
@@ -78,18 +81,12 @@ BundledTask::BundledTask(const Task& listed, std::span<const std::uint32_t> orde
     task.tables[bundle.table] = stand_in(
         bundle.tables, allowed_devices(listed, {bundle.listed.begin(), bundle.listed.end()}));
   }
-  if (listed.groups.empty()) return;
-  std::vector<int> table_of(listed.tables.size());
-  for (std::uint32_t t = 0; t < original.size(); ++t) table_of[original[t]] = static_cast<int>(t);
-  for (const Bundle& bundle : bundles) {
-    for (const std::uint32_t table : bundle.listed) {
-      table_of[table] = static_cast<int>(bundle.table);
-    }
-  }
   for (const TableGroup& group : listed.groups) {
     if (group.keep != Keep::kApart) continue;
     TableGroup& apart = task.groups.emplace_back(group);
-    for (int& table : apart.tables) table = table_of[static_cast<std::size_t>(table)];
+    for (int& table : apart.tables) {
+      table = static_cast<int>(table_of[static_cast<std::size_t>(table)]);
+    }
   }
 }
 
@@ -133,19 +130,14 @@ Plan BundledTask::plan_of_listed(const Plan& plan) const {
 }
 
 Plan BundledTask::plan_of_task(const Plan& listed) const {
-  constexpr int kNoTable = -1;
-  std::size_t count = original.size();
-  for (const Bundle& bundle : bundles) count += bundle.listed.size() - 1;
-  std::vector<int> table_of(count, kNoTable);  // Of those in a bundle, its first alone.
-  for (std::size_t t = 0; t < original.size(); ++t) table_of[original[t]] = static_cast<int>(t);
   Plan plan;
   plan.shards.resize(listed.shards.size());
   for (std::size_t device = 0; device < listed.shards.size(); ++device) {
     for (const int index : listed.shards[device]) {
       TableSlice slice = listed.slices[static_cast<std::size_t>(index)];
-      slice.table = table_of[static_cast<std::size_t>(slice.table)];
-      if (slice.table == kNoTable) continue;
-      const auto t = static_cast<std::size_t>(slice.table);
+      const std::uint32_t t = table_of[static_cast<std::size_t>(slice.table)];
+      if (std::cmp_not_equal(original[t], slice.table)) continue;  // A bundle is its first table.
+      slice.table = static_cast<int>(t);
       const Table& table = task.tables[t];
       if (bundle(t) != nullptr) slice = {slice.table, 0, table.dim, 0, table.rows};
       plan.shards[device].push_back(static_cast<int>(plan.slices.size()));
@@ -153,7 +145,7 @@ Plan BundledTask::plan_of_task(const Plan& listed) const {
     }
   }
   for (const int table : listed.replicas) {
-    plan.replicas.push_back(table_of[static_cast<std::size_t>(table)]);
+    plan.replicas.push_back(static_cast<int>(table_of[static_cast<std::size_t>(table)]));
   }
   std::ranges::sort(plan.replicas);
   return plan;

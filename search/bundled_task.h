@@ -25,6 +25,8 @@ struct BundledTask {
   Task task;
   /// Index in the listed task of each table; a bundle's first.
   std::vector<std::uint32_t> original;
+  /// [listed tables]: which table each is, or is in.
+  std::vector<std::uint32_t> table_of;
 
   /// A table of `task` that is several of the listed ones.
   struct Bundle {

@@ -14,17 +14,11 @@ constexpr int kNoColumn = -1;
 }  // namespace
 
 MovedBytes::MovedBytes(const MoveTerms& terms, const BundledTask& bundled, const TableWays& ways)
-    : terms_(terms),
-      bundled_(bundled),
-      ways_(ways),
-      held_(bundled.task.tables.size()),
-      canonical_of_(terms.holders.task().tables.size()) {
+    : terms_(terms), bundled_(bundled), ways_(ways), held_(bundled.task.tables.size()) {
   const RunningHolders& holders = terms.holders;
   for (std::size_t t = 0; t < held_.size(); ++t) {
-    const std::size_t of = bundled.original[t];
-    canonical_of_[of] = t;
     if (bundled.bundle(t) != nullptr) continue;  // It has no columns to choose from.
-    for (const RunningSlice& one : holders.slices(of)) {
+    for (const RunningSlice& one : holders.slices(bundled.original[t])) {
       if (one.device) {
         held_[t].push_back({static_cast<int>(*one.device), one.slice.first_column, one.slice.dim});
       }
@@ -118,7 +112,7 @@ std::int64_t MovedBytes::about(const StateSlice& slice) const {
 
 double MovedBytes::charge_ms(std::int64_t bytes, std::span<const char> is_replica) const {
   return terms_.charge_ms(
-      bytes, [&](std::uint32_t table) { return is_replica[canonical_of_[table]] != 0; });
+      bytes, [&](std::uint32_t table) { return is_replica[bundled_.table_of[table]] != 0; });
 }
 
 // ---------------------------------------------------------------------------------- columns

@@ -92,7 +92,6 @@ class MovedBytes {
   const BundledTask& bundled_;
   const TableWays& ways_;
   std::vector<std::vector<Held>> held_;                     ///< [tables]: by place and column.
-  std::vector<std::size_t> canonical_of_;                   ///< [listed tables]
   std::map<std::pair<int, Way>, std::int64_t> everywhere_;  ///< of_everywhere(), if it is known.
 
   std::vector<int> first_columns_;
