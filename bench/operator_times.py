@@ -11,15 +11,18 @@ import argparse
 import json
 import sys
 import time
+import types
 from pathlib import Path
 
 import torch
 
-# The module is used without the package's compiled part, so that it runs where nothing is installed.
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools" / "python" / "neuroshard"))
+# The package without its compiled part, so that this runs where nothing is installed.
+package = types.ModuleType("neuroshard")
+package.__path__ = [str(Path(__file__).resolve().parent.parent / "tools" / "python" / "neuroshard")]
+sys.modules["neuroshard"] = package
 
-from calibrate.lookups import TableAccess
-from calibrate.operator_times import OperatorCase, TimedOperator
+from neuroshard.calibrate.operator_times import OperatorCase, TimedOperator
+from neuroshard.lookups import TableAccess
 
 
 def case_of(line: dict) -> OperatorCase:

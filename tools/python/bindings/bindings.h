@@ -10,7 +10,6 @@ void bind_exchange(nanobind::module_& module);
 void bind_overlap(nanobind::module_& module);
 void bind_tasks(nanobind::module_& module);   ///< And bind_tables().
 void bind_tables(nanobind::module_& module);  ///< With their rules and groups.
-void bind_lookups(nanobind::module_& module);
 void bind_plans(nanobind::module_& module);
 void bind_planner(nanobind::module_& module);
 void bind_analytic_costs(nanobind::module_& module);

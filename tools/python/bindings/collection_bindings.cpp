@@ -46,8 +46,9 @@ std::vector<Table> population_tables(int tables, std::uint64_t seed, std::string
   return drawn;
 }
 
-// How rows are pooled makes no difference to it.
+// How rows are pooled makes no difference to it, nor how many features look them up.
 std::tuple<std::int64_t, Histogram> table_access(Table table, std::int64_t batch) {
+  table.features = 1.0;
   table.pooling = Pooling::kSum;
   table.weighted = false;
   const auto samples = static_cast<double>(batch);

@@ -25,7 +25,6 @@ NB_MODULE(_core, module) {
   neuroshard::python::bind_exchange(module);
   neuroshard::python::bind_overlap(module);
   neuroshard::python::bind_tasks(module);
-  neuroshard::python::bind_lookups(module);
   neuroshard::python::bind_plans(module);
   neuroshard::python::bind_planner(module);
   neuroshard::python::bind_analytic_costs(module);

@@ -14,7 +14,7 @@ from fbgemm_gpu.split_table_batched_embeddings_ops_training import (
     SplitTableBatchedEmbeddingBagsCodegen,
 )
 
-from .lookups import TableAccess, draw_lookups
+from neuroshard.lookups import TableAccess, draw_lookups
 
 OPTIMIZERS = {
     "sgd": EmbOptimType.EXACT_SGD,
@@ -78,7 +78,9 @@ class TimedOperator:
             learning_rate=0.01,
             device=device,
         )
-        rows, lengths = zip(*(draw_lookups(access, case.batch, device) for access in case.accesses))
+        generator = torch.Generator(device)
+        generator.seed()
+        rows, lengths = zip(*(draw_lookups(access, case.batch, generator) for access in case.accesses))
         self.indices = torch.cat(rows)
         ends = torch.cumsum(torch.cat(lengths), 0)
         self.offsets = torch.cat([ends.new_zeros(1), ends])

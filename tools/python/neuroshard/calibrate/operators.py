@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import torch
 
 from neuroshard._core import Table, table_access
-from neuroshard.calibrate.lookups import TableAccess
 from neuroshard.calibrate.operator_times import OPTIMIZERS, POOLING_MODES, WEIGHT_TYPES, OperatorCase, TimedOperator
 from neuroshard.errors import Error
+from neuroshard.lookups import TableAccess
 
 ON_CPUS = ("sgd", "adagrad", "rowwise_adagrad")
 """Optimizers that FBGEMM has for them."""

@@ -15,8 +15,9 @@ from torchrec.distributed.planner.types import ParameterConstraints, Topology
 from torchrec.distributed.types import ModuleSharder, ShardingPlan
 from torchrec.modules.embedding_configs import DataType, PoolingType
 
-from neuroshard._core import Plan, Table, TableSlice, Task, draw_lookups
+from neuroshard._core import Plan, Table, TableSlice, Task, table_access
 from neuroshard.errors import Error
+from neuroshard.lookups import TableAccess, draw_lookups
 from neuroshard.torchrec.model_tables import (
     COLUMN_WISE,
     DATA_PARALLEL,
@@ -177,10 +178,12 @@ class TaskModel:
             for index in tables:
                 table = self.task.tables[index]
                 bags = whole_features(index, table)
-                rows, offsets = (
-                    torch.from_numpy(array)
-                    for array in draw_lookups(table, of_rank * self.task.devices, bags=bags, seed=seed, stream=index)
-                )
+                whole = of_rank * self.task.devices
+                access = TableAccess(table.rows, *table_access(table, whole))
+                # All ranks draw the whole batch, alike.
+                generator = torch.Generator(self.device).manual_seed(seed * len(self.task.tables) + index)
+                rows, of_bags = draw_lookups(access, bags * whole, generator)
+                offsets = torch.cat([of_bags.new_zeros(1), of_bags.cumsum(0)])
                 for feature in range(bags):
                     first = (feature * self.task.devices + rank) * of_rank
                     ids.append(rows[offsets[first] : offsets[first + of_rank]].clone())
