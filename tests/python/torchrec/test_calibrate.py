@@ -15,7 +15,7 @@ import torch
 
 import neuroshard as ns
 from neuroshard.calibrate.__main__ import hardware_of_all
-from neuroshard.calibrate.collection import Slowness
+from neuroshard.calibrate.collection import ProcessorWaits, Slowness
 from neuroshard.ranks import Ranks
 
 SECONDS = 300
@@ -213,6 +213,27 @@ def test_a_rank_that_is_slow_for_all_operators_is_named() -> None:
         slowness.add([cost_ms, 1.1 * cost_ms, 1.8 * cost_ms, 0.9 * cost_ms])
     (problem,) = slowness.problems()
     assert problem.startswith("compute: rank 2 takes 1.8")
+
+
+BUSY = "while True: pass"
+
+
+def test_waits_for_processors_are_seen() -> None:
+    """Two processes share one processor."""
+    processors = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(processors)})
+    busy = subprocess.Popen([sys.executable, "-c", BUSY])
+    waits = ProcessorWaits()
+    try:
+        with waits.watched():
+            end = time.process_time() + 0.5
+            while time.process_time() < end:
+                pass
+    finally:
+        busy.kill()
+        busy.wait()
+        os.sched_setaffinity(0, processors)
+    assert waits.share() > 0.1
 
 
 class OfTwoMachines(Ranks):

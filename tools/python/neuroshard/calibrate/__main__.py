@@ -193,6 +193,7 @@ def run(options: argparse.Namespace, ranks: Ranks, say: Say) -> int:
         raise Error(f"{out}: cannot be written: there is no such folder", "io")
     collection = Collection(ranks, settings, tables, about, say)
     folders = collection.collect(Path(options.data or f"{out}.samples"))
+    notes = collection.notes()
 
     fitted: list[FittedWeights] = []
     say("fitting")
@@ -210,7 +211,8 @@ def run(options: argparse.Namespace, ranks: Ranks, say: Say) -> int:
     if ranks.rank == 0:
         lines = [f"{hardware}, {ranks.size} ranks; {source}; batch {settings.batch}", "", fitted[0].page, *plan_lines]
         if ranks.size == 1:
-            lines.append("There is one rank: what ranks exchange is as in the weights that recipes begin with.")
+            notes.append("There is one rank: what ranks exchange is as in the weights that recipes begin with.")
+        lines += [f"note: {note}" for note in notes]
         lines += [f"refused: {problem}" for problem in problems]
         text = "\n".join(lines).rstrip() + "\n"
         write_whole(str(out.with_suffix(".txt")), text)

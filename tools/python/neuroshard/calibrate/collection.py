@@ -2,7 +2,8 @@
 
 import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -18,6 +19,7 @@ from neuroshard.ranks import Ranks
 
 ON_TIME = 1.5
 """A rank may take so many times as long for the same operators as the others."""
+WAITS_OF_IDLE_MACHINES = 0.05
 
 
 class SampleFolder(Protocol):
@@ -47,6 +49,32 @@ class Slowness:
         ]
 
 
+def processor_wait_s() -> float:
+    """For how long this thread, if it is the first of the process, has waited for a processor; 0: not known."""
+    try:
+        return int(Path("/proc/self/schedstat").read_text().split()[1]) / 1e9
+    except (OSError, IndexError, ValueError):
+        return 0.0
+
+
+@dataclass
+class ProcessorWaits:
+    """How much of its time a rank waits for processors that other processes have."""
+
+    seconds: float = 0.0
+    waited_s: float = 0.0
+
+    @contextmanager
+    def watched(self) -> Iterator[None]:
+        begin, waited = time.monotonic(), processor_wait_s()
+        yield
+        self.seconds += time.monotonic() - begin
+        self.waited_s += processor_wait_s() - waited
+
+    def share(self) -> float:
+        return self.waited_s / self.seconds if self.seconds > 0.0 else 0.0
+
+
 @dataclass(frozen=True)
 class Kind:
     name: str
@@ -74,6 +102,7 @@ class Collection:
         self.about = {**about, "warm_up": str(settings.warm_up), "iterations": str(settings.iterations)}
         self.say = say
         self.slowness = Slowness()
+        self.waits = ProcessorWaits()
         self.collectives = Collectives(ranks, settings)
 
     def kinds(self) -> list[Kind]:
@@ -92,6 +121,16 @@ class Collection:
         for kind in kinds:
             self.fill(kind, folder / kind.name)
         return [folder / kind.name for kind in kinds]
+
+    def notes(self) -> list[str]:
+        """Of the samples of this run."""
+        shares = self.ranks.gather(self.waits.share())
+        if max(shares) <= WAITS_OF_IDLE_MACHINES:
+            return []
+        return [
+            f"Ranks waited {100 * max(shares):.0f} % of their time for processors that other processes had: operators "
+            "took longer than they will elsewhere. Measure on an idle machine."
+        ]
 
     def fill(self, kind: Kind, path: Path) -> None:
         samples = kind.open(path) if self.ranks.rank == 0 else None
@@ -128,7 +167,9 @@ class Collection:
 
         def measure(draw: Any) -> list[float]:
             self.ranks.barrier()
-            return self.ranks.gather(operators_ms(draw, self.ranks.device, settings.warm_up, settings.iterations))
+            with self.waits.watched():
+                time_ms = operators_ms(draw, self.ranks.device, settings.warm_up, settings.iterations)
+            return self.ranks.gather(time_ms)
 
         def append(folder: ComputeFolder, times_ms: list[float]) -> None:
             self.slowness.add(times_ms)
