@@ -27,7 +27,7 @@ def test_lookups_have_the_statistics_of_the_table() -> None:
         rows, lengths = drawn(table, BATCH)
         assert len(rows) == 98_304 == int(lengths.sum()) and lengths.shape == (BATCH,)
         assert int(rows.min()) >= 0 and int(rows.max()) < 20_000
-        assert histogram(rows) == pytest.approx(table.access_histogram, abs=0.01)
+        assert histogram(rows) == pytest.approx(table.access_histogram, abs=0.015)
 
 
 def test_rows_that_are_touched_lie_scattered() -> None:

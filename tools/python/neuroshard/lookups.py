@@ -38,7 +38,7 @@ def touches_of_rows(access: TableAccess, generator: torch.Generator) -> torch.Te
             parts.append(torch.full((whole,), float(first), device=device))
         else:
             spread = torch.rand(whole, generator=generator, device=device) * math.log((last + 1) / first)
-            parts.append(torch.exp(spread) * first)
+            parts.append(torch.floor(torch.exp(spread) * first))
     if not parts:
         parts.append(torch.ones(1, device=device))
     touches = torch.cat(parts).double()
