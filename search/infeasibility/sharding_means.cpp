@@ -141,11 +141,12 @@ Infeasibility no_room_beside(const Task& task, std::span<const std::uint32_t> ta
 std::int64_t least_bytes_of_blocks(const Task& task, std::uint32_t t) {
   const Table& table = task.tables[t];
   std::int64_t least = std::numeric_limits<std::int64_t>::max();
-  for (const Way way : kWaysInBlocks) {
-    if (most_slices_of(task, table, way) == 0) continue;
+  for (const WayForm& form : way_forms()) {
+    const int group = form.group(task);
+    if (group < 2 || form.most_slices(task, table, group) == 0) continue;
     std::int64_t most = 0;
     for_each_block(
-        {static_cast<int>(t), 0, table.dim, 0, table.rows}, 0, devices_of_slice(task, way),
+        {static_cast<int>(t), 0, table.dim, 0, table.rows}, 0, group,
         [&](const TableSlice& block, int) { most = std::max(most, slice_bytes(task, block)); });
     least = std::min(least, most);
   }

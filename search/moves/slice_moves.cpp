@@ -35,11 +35,14 @@ StateSlice at(StateSlice slice, int place) {
 /// The first of so many devices of which `value` says most.
 template <typename Value>
 int device_of_most(int devices, const Value& value) {
-  int most = 0;
+  int found = 0;
+  auto most = value(0);
   for (int device = 1; device < devices; ++device) {
-    if (value(device) > value(most)) most = device;
+    if (value(device) <= most) continue;
+    found = device;
+    most = value(device);
   }
-  return most;
+  return found;
 }
 
 int drawn(Random& random, std::size_t count) { return static_cast<int>(random.below(count)); }

@@ -30,6 +30,10 @@ void HeldShards::take_out(const ShardCatalog& catalog, int shard) {
 
 void HeldShards::sum_up(const ShardCatalog& catalog, float* embedding) {
   const std::size_t width = catalog.embedding_width();
+  if (parts_.size() < 2) {
+    price_ms_ = sum_up_part(catalog, 0, embedding);
+    return;
+  }
   std::fill_n(embedding, width, 0.0F);
   price_ms_ = 0.0;
   for (std::size_t p = 0; p < parts_.size(); ++p) {

@@ -42,7 +42,7 @@ class HeldShards {
   double sum_up_part(const ShardCatalog& catalog, std::size_t part, float* sum) const;
 
   std::vector<int> shards_;
-  std::vector<Part> parts_;
+  std::vector<Part> parts_;  ///< Sums of a single part are not kept: they take no time.
   double price_ms_ = 0.0;
   std::int64_t bytes_ = 0;
   std::int64_t ids_ = 0;

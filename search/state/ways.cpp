@@ -1,6 +1,7 @@
 #include "search/state/ways.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 
 #include "core/plans/equal_blocks.h"
@@ -57,8 +58,10 @@ int most_slices_of(const Task& task, const Table& table, Way way) {
 }
 
 bool may_be_in_blocks(const Task& task, const Table& table) {
-  return std::ranges::any_of(kWaysInBlocks,
-                             [&](Way way) { return most_slices_of(task, table, way) > 0; });
+  return std::ranges::any_of(kWayForms, [&](const WayForm& form) {
+    const int group = form.group(task);
+    return group > 1 && form.most_slices(task, table, group) > 0;
+  });
 }
 
 int most_slices_in_blocks(const Task& task, const Table& table, int group) {

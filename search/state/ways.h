@@ -1,6 +1,5 @@
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -51,9 +50,6 @@ inline constexpr std::size_t kMostForms = 8;
 
 /// The ways of the planner, kDevice first.
 [[nodiscard]] std::span<const WayForm> way_forms();
-
-/// Those of row blocks. They are equal, as TorchRec's runtime cuts them.
-inline constexpr std::array kWaysInBlocks = {Way::kNode, Way::kAll};
 
 /// WayForm::group() of a way of the planner, and its most_slices(), which is 0, too, if there are
 /// no such groups.
