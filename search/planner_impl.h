@@ -80,9 +80,9 @@ struct Planner::Impl {
   /// Algorithm::kNeuroshard.
   PlanResult plan_by_portfolio(const Task& task, const PlanRequest& request, const Starts& starts,
                                Effort effort, ThreadTeam::Lease* lease) const;
-  /// What planning `task` without its links comes to, within half of the time that there is: such
-  /// plans are plans of `task`, too, than which none of this is to be dearer. Nothing if it has no
-  /// links, or another algorithm plans it.
+  /// Plans `task` without its links, within half of the time that there is: such plans are plans of
+  /// `task`, too, than which none of this is to be dearer. Nothing if it has no links, or another
+  /// algorithm plans it.
   [[nodiscard]] std::optional<PlanOutcome> plan_without_links(const Task& task,
                                                               const PlanRequest& request,
                                                               bool alone) const;

@@ -26,7 +26,7 @@ class SliceMoves {
   /// A slice that may be changed, or -1.
   [[nodiscard]] int pick();
   [[nodiscard]] int device_waited_for();
-  /// Of a device, beside replicas.
+  /// A device's, beside replicas.
   [[nodiscard]] std::int64_t left_bytes(int device) const {
     return prices_.room_bytes(device) - state_.sums.bytes[static_cast<std::size_t>(device)];
   }

@@ -16,7 +16,7 @@
 
 namespace neuroshard {
 
-/// What models were asked.
+/// Counts of what models were asked.
 struct PricingWork {
   std::uint64_t heads = 0;  ///< Compute costs of devices.
   std::uint64_t comms = 0;  ///< Forward costs of devices, or of all at once.

@@ -28,7 +28,7 @@ bool may_be_cut(const Task& task, const Table& table, int group) {
   return within_node || (group == task.devices && may_be(ShardingKind::kRow));
 }
 
-/// Those of a node, if there are several nodes and they divide the devices.
+/// The devices of a node, if there are several nodes and they divide the devices.
 int devices_of_node(const Task& task) {
   const int node = task.devices_per_node;
   return node == 1 || node >= task.devices || task.devices % node != 0 ? 0 : node;

@@ -60,7 +60,7 @@ class JsonObject {
   /// Place of a field, for messages.
   [[nodiscard]] std::string place(std::string_view name) const;
   [[nodiscard]] std::string where() const { return where_(); }
-  /// What `read` makes of a field. An Error that it throws gets the field's place.
+  /// Returns what `read` makes of a field. An Error that it throws gets the field's place.
   template <typename Read>
   auto read_at(std::string_view name, const Read& read) const {
     try {

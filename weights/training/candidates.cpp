@@ -38,7 +38,7 @@ std::vector<TestResult> held_back(const Calibration& calibration,
 // A recipe that comes later knows less of what samples do not show, so it has to be so much better.
 constexpr double kLossOfLaterRecipe = 0.9;
 
-// Of all device counts together.
+// All device counts together.
 double mape_of(std::span<const TestResult> tests) {
   double sum = 0.0;
   double costs = 0.0;

@@ -20,7 +20,7 @@ struct Candidate {
   TrainingOptions options;  ///< No epochs: what `make` makes is left as it is.
 };
 
-/// What a sample costs, on so many devices (0: compute cost).
+/// Cost of a sample, on so many devices (0: compute cost).
 struct Target {
   int devices = 0;
   std::span<const float> cost_ms;

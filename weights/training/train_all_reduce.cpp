@@ -119,7 +119,7 @@ AllReduceModel scaled_to(const AllReduceModel& start, const AllReduceSamples& sa
   return scaled;
 }
 
-/// What `model` predicts for the samples of each fifth, from number `part` on.
+/// Predictions of `model` for the samples of each fifth, from number `part` on.
 void predict_part(const AllReduceModel& model, const AllReduceSamples& samples,
                   const std::vector<std::size_t>& all, std::size_t part, TestResult& test) {
   for (std::size_t k = part; k < all.size(); k += kTestedOneIn) {

@@ -37,7 +37,7 @@ TASK = {
 
 
 class Folder:
-    """Of a calibration."""
+    """Options of a calibration."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -237,7 +237,7 @@ def test_waits_for_processors_are_seen() -> None:
 
 
 class OfTwoMachines(Ranks):
-    """What the first rank sees if the second is on another machine."""
+    """The first rank sees this if the second is on another machine."""
 
     def __init__(self) -> None:
         self.device = torch.device("cpu")

@@ -40,7 +40,7 @@ FittedWeights fit(std::vector<fs::path> folders, std::string from, std::uint64_t
   return fitted;
 }
 
-/// What was held back, of each network and number of devices.
+/// Errors on samples held back, of each network and number of devices.
 nb::list tests_of(const FittedWeights& fitted) {
   nb::list tests;
   for (const FittedPart& part : fitted.parts) {

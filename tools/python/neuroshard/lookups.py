@@ -11,12 +11,12 @@ import torch
 
 @dataclass(frozen=True)
 class TableAccess:
-    """What a batch looks up in one table."""
+    """Lookups of a batch in one table."""
 
     rows: int
     """Rows of the table."""
     lookups: int
-    """Of the whole batch."""
+    """Those of the whole batch."""
     rows_by_bin: Sequence[float]
     """How many distinct rows are touched 1, 2, 3-4, ..., 16385-32768, more than 32768 times."""
 

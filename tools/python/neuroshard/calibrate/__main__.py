@@ -120,7 +120,7 @@ def settings_of(options: argparse.Namespace, ranks: Ranks, task_batch: int | Non
 
 
 def inputs_of(options: argparse.Namespace) -> tuple[list[Table], Task | None]:
-    """What samples are drawn from, and the task if there is one."""
+    """Tables that samples are drawn from, and the task if there is one."""
     if not options.task:
         kind = {"weight_type": options.weight_type, "optimizer": options.optimizer, "pooling": options.pooling}
         return augment_dims(draw_tables(PUBLISHED_TABLES, options.seed, **kind), MAX_DIM), None

@@ -34,7 +34,7 @@ class Slowness:
     """How much longer ranks take for the same work than their median, over all samples of a run."""
 
     ratios: list[list[float]] = field(default_factory=list)
-    """Of each sample, by rank."""
+    """A list for each sample, by rank."""
 
     def add(self, times_ms: Sequence[float]) -> None:
         usual_ms = statistics.median_low(times_ms)
@@ -78,7 +78,7 @@ class ProcessorWaits:
 @dataclass(frozen=True)
 class Kind:
     name: str
-    """Of its folder."""
+    """Its folder is named so."""
     samples: int
     open: Callable[[Path], SampleFolder]
     """Called by the first rank alone."""
@@ -123,7 +123,7 @@ class Collection:
         return [folder / kind.name for kind in kinds]
 
     def notes(self) -> list[str]:
-        """Of the samples of this run."""
+        """Notes on the samples of this run."""
         shares = self.ranks.gather(self.waits.share())
         if max(shares) <= WAITS_OF_IDLE_MACHINES:
             return []

@@ -62,7 +62,7 @@ class Collectives:
         return statistics.quantiles(times_ms[self.settings.warm_up :], n=4, method="inclusive")[0]
 
     def all_to_all_ms(self, dim_sums: Sequence[int], starts_ms: Sequence[float]) -> tuple[float, float]:
-        """Of this rank: outputs forward, each rank beginning at its start, and gradients backward. A rank has so many
+        """Times of this rank: outputs forward, each rank beginning at its start, and gradients backward. A rank has so many
         columns of all samples, and all columns of its part of the samples."""
         of_rank = BATCH // self.ranks.size
         sent = [of_rank * dim_sums[self.ranks.rank]] * self.ranks.size

@@ -78,8 +78,8 @@ class TimedOperator:
             learning_rate=0.01,
             device=device,
         )
-        generator = torch.Generator(device)
-        generator.seed()
+        # torch.manual_seed() decides what is drawn.
+        generator = torch.Generator(device).manual_seed(int(torch.randint(2**62, ())))
         rows, lengths = zip(*(draw_lookups(access, case.batch, generator) for access in case.accesses))
         self.indices = torch.cat(rows)
         ends = torch.cumsum(torch.cat(lengths), 0)
@@ -92,7 +92,7 @@ class TimedOperator:
         return output
 
     def time(self, warm_up: int, repetitions: int) -> tuple[PassTimes, PassTimes]:
-        """Of the forward pass, and of the backward pass with the update. Caches are cold at the start of each."""
+        """Times of the forward pass, and of the backward pass with the update. Caches are cold at the start of each."""
         forward_ms, backward_ms = [], []
         flushed = torch.empty(FLUSHED_BYTES // 4, dtype=torch.int32, device=self.device)
         clock = _DeviceClock if self.device.type == "cuda" else _HostClock

@@ -1,4 +1,4 @@
-"""What the embedding operators of a device take for some tables."""
+"""Times of the embedding operators of a device for some tables."""
 
 from collections.abc import Sequence
 

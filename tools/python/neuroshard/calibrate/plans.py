@@ -18,17 +18,17 @@ ALGORITHMS = ("neuroshard", "random", "dim_greedy", "size_lookup_greedy")
 ROUNDS = MeasureSettings(warm_up=2, iterations=5, rounds=2)
 TABLES_PER_DEVICE = (3, 9)
 ON_CPUS_BYTES = GIB // 2
-"""Of the tables of a drawn task, on each device: TorchRec fills all of them with numbers."""
+"""Most that the tables of a drawn task take on a device: TorchRec fills all of them with numbers."""
 
 
 class PlanCheck(NamedTuple):
     lines: list[str]
-    """Of the report."""
+    """Lines of the report."""
     problems: list[str]
 
 
 def draw_tasks(tables: Sequence[Table], devices: int, settings: Settings, on_cpus: bool, count: int) -> list[Task]:
-    """Of tables that fit, each with some of those that samples were drawn from."""
+    """Tasks of tables that fit, each with some of those that samples were drawn from."""
     drawn = random.Random(settings.seed)
     room = devices * (min(ON_CPUS_BYTES, settings.memory_bytes) if on_cpus else settings.memory_bytes)
     tasks: list[Task] = []

@@ -1,4 +1,4 @@
-"""What is sampled, and how often."""
+"""Samples of each kind: how large and how many."""
 
 from dataclasses import dataclass
 
