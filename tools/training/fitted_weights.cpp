@@ -38,8 +38,12 @@ std::map<std::string, Folders> folders_by_kind(const Folders& folders) {
     }
     const std::string& kind = found->second;
     if (kind != kComputeKind && kind != kCommKind && kind != kAllReduceKind) {
-      throw Error(folder.string() + ": holds samples of " + kind + "; give it to 'train " + kind +
-                  "'");
+      throw Error(folder.string()
+                      .append(": holds samples of ")
+                      .append(kind)
+                      .append("; give it to 'train ")
+                      .append(kind)
+                      .append("'"));
     }
     by_kind[kind].push_back(folder);
   }
@@ -123,6 +127,7 @@ class WeightsFit {
         networks, [](const Fit& made) { return made.recipe == Recipe::kTrained; });
     if (!anew) origin.calibrated_from = fitted_.from;
     std::vector<TrainedNetwork> trained;
+    trained.reserve(networks.size());
     for (const Fit& made : networks) trained.push_back({made.summary, made.options});
     describe_training(fitted_.models, part, origin, trained, ranges);
     fitted_.parts.push_back({part, std::move(networks)});
