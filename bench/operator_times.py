@@ -83,8 +83,8 @@ def main() -> None:
                 else:
                     forward, backward = operator.time(options.warm_up, options.repetitions)
                     times = {
-                        "forward_ms": [forward.median_ms, forward.low_ms, forward.high_ms],
-                        "backward_ms": [backward.median_ms, backward.low_ms, backward.high_ms],
+                        "forward_ms": [*forward],
+                        "backward_ms": [*backward],
                     }
             except (RuntimeError, AssertionError) as error:
                 # No memory, or an optimizer that the operator does not have there.

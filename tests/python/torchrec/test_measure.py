@@ -13,7 +13,7 @@ import neuroshard as ns
 from neuroshard.measure import Spread, accuracy_of
 from neuroshard.measure.task_model import TaskModel
 from neuroshard.placed_slices import PlacedSlice, plan_from_slices
-from neuroshard.ranks import Stopwatch
+from neuroshard.device_times import Stopwatch
 
 MEASURE = ("-m", "neuroshard.measure")
 QUICK = ("--rounds", "2", "--iterations", "3", "--warm-up", "1", "--device", "cpu")

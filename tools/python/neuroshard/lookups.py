@@ -16,7 +16,7 @@ class TableAccess:
     rows: int
     """Rows of the table."""
     lookups: int
-    """Those of the whole batch."""
+    """By the whole batch."""
     rows_by_bin: Sequence[float]
     """How many distinct rows are touched 1, 2, 3-4, ..., 16385-32768, more than 32768 times."""
 

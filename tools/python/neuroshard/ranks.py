@@ -1,4 +1,4 @@
-"""Ranks of `torchrun`, one for each device, that measure together; and times on their devices.
+"""Ranks of `torchrun`, one for each device, that measure together.
 
 A rank that hangs ends the run: each rank says where it is (`Ranks.step`), and a thread of each asks all others once its
 own rank has stood still for too long.
@@ -6,11 +6,13 @@ own rank has stood still for too long.
 
 import json
 import os
+import platform
 import socket
 import sys
 import threading
 import time
 from datetime import timedelta
+from pathlib import Path
 from typing import Any, NamedTuple, NoReturn, TypeVar
 
 import torch
@@ -156,6 +158,17 @@ class Ranks:
         if self.device.type == "cuda":
             torch.cuda.synchronize(self.device)
 
+    def hardware(self) -> str:
+        """The name of this rank's device."""
+        if self.device.type == "cuda":
+            return torch.cuda.get_device_name(self.device)
+        try:
+            lines = Path("/proc/cpuinfo").read_text().splitlines()
+        except OSError:
+            lines = []
+        names = (line.split(":")[1].strip() for line in lines if line.startswith("model name"))
+        return next(names, platform.machine())
+
     def gather(self, value: Value) -> list[Value]:
         """The `value` of each rank, on all ranks."""
         values: list[Any] = [None] * self.size
@@ -190,44 +203,3 @@ class Ranks:
 def print_error(message: str) -> None:
     sys.stdout.flush()
     print(f"neuroshard: error: {message}", file=sys.stderr, flush=True)
-
-
-class Stopwatch:
-    """Milliseconds between marks: of CUDA events in the current stream on GPUs, else of the clock."""
-
-    def __init__(self, device: torch.device) -> None:
-        self.device = device
-        self.names: list[str] = []
-        self.events: list[torch.cuda.Event] = []
-        self.seconds: list[float] = []
-
-    def start(self) -> None:
-        self.names.clear()
-        self.events.clear()
-        self.seconds.clear()
-        self.record()
-
-    def lap(self, name: str) -> None:
-        """The time since the last mark is of `name`."""
-        self.names.append(name)
-        self.record()
-
-    def record(self) -> None:
-        if self.device.type == "cuda":
-            event = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
-            event.record()
-            self.events.append(event)
-        else:
-            self.seconds.append(time.perf_counter())
-
-    def laps_ms(self) -> dict[str, float]:
-        """By name, in the order of their first marks; laps of one name are added up."""
-        if self.events:
-            self.events[-1].synchronize()
-            laps = [begin.elapsed_time(end) for begin, end in zip(self.events, self.events[1:])]
-        else:
-            laps = [1e3 * (end - begin) for begin, end in zip(self.seconds, self.seconds[1:])]
-        sums: dict[str, float] = {}
-        for name, lap in zip(self.names, laps, strict=True):
-            sums[name] = sums.get(name, 0.0) + lap
-        return sums

@@ -2,14 +2,13 @@
 
 import json
 import math
-import os
-import secrets
 import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, TypeGuard
 
 from neuroshard.errors import Error
+from neuroshard.replace_file import replace_file
 
 FORMAT = "neuroshard.sharding_plan"
 VERSION = 1
@@ -76,18 +75,9 @@ def load_stored_plan(path: Path) -> StoredPlan | None:
 def save_stored_plan(path: Path, plan: StoredPlan) -> None:
     """Whole or not at all, in the place of what is there. Raises Error if it cannot be written."""
     document = {"format": FORMAT, "version": VERSION, **asdict(plan)}
-    partial = path.with_suffix(f".{os.getpid()}-{secrets.token_hex(4)}.partial")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            with partial.open("x", encoding="utf-8") as file:
-                json.dump(document, file)
-                file.write("\n")
-                file.flush()
-                os.fsync(file.fileno())
-            partial.replace(path)
-        finally:
-            partial.unlink(missing_ok=True)
+        replace_file(path, json.dumps(document) + "\n")
     except OSError as error:
         raise Error(f"{path}: cannot be written: {error}") from error
 

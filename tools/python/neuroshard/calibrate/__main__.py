@@ -31,7 +31,7 @@ from neuroshard.calibrate.operators import require_timed
 from neuroshard.calibrate.plans import ALGORITHMS, check_plans, draw_tasks
 from neuroshard.calibrate.settings import GIB, Settings, usual_settings
 from neuroshard.errors import Error
-from neuroshard.measure.__main__ import hardware_name, write_whole
+from neuroshard.measure.report import write_report
 from neuroshard.ranks import EXIT_CODE, Ranks, print_error
 
 EXIT_REFUSED = 1
@@ -130,7 +130,7 @@ def inputs_of(options: argparse.Namespace) -> tuple[list[Table], Task | None]:
 
 def hardware_of_all(ranks: Ranks) -> str:
     """Raises Error if ranks are on devices of several names: one model learns the costs of one."""
-    places = ranks.gather((hardware_name(ranks), socket.gethostname()))
+    places = ranks.gather((ranks.hardware(), socket.gethostname()))
     for rank, (name, host) in enumerate(places):
         if name != places[0][0]:
             raise Error(f"rank {rank} on {host} has {name}, and rank 0 on {places[0][1]} has {places[0][0]}; "
@@ -215,8 +215,8 @@ def run(options: argparse.Namespace, ranks: Ranks, say: Say) -> int:
         lines += [f"note: {note}" for note in notes]
         lines += [f"refused: {problem}" for problem in problems]
         text = "\n".join(lines).rstrip() + "\n"
-        write_whole(str(out.with_suffix(".txt")), text)
-        write_whole(str(out.with_suffix(".html")), fitted[0].html(f"Calibration: {out.name}", text))
+        write_report(str(out.with_suffix(".txt")), text)
+        write_report(str(out.with_suffix(".html")), fitted[0].html(f"Calibration: {out.name}", text))
         print(text, end="")
         if problems:
             print_error(f"{out} is not written: {'; '.join(problems)}. The samples are kept in {folders[0].parent}")

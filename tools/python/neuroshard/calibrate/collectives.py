@@ -8,7 +8,8 @@ import torch
 import torch.distributed as dist
 
 from neuroshard.calibrate.settings import Settings
-from neuroshard.ranks import Ranks, Stopwatch
+from neuroshard.device_times import Stopwatch, keep_busy
+from neuroshard.ranks import Ranks
 
 BATCH = 65_536
 """Samples that columns of all-to-alls are of: cost models put other batches in proportion."""
@@ -19,36 +20,19 @@ REPETITIONS = 3
 """Collectives take little time and are noisy: so many times the runs of operators are timed."""
 
 
-class GpuPause:
-    """Keeps a GPU busy for so many milliseconds."""
-
-    def __init__(self) -> None:
-        cycles = 20_000_000
-        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        begin.record()
-        torch.cuda._sleep(cycles)
-        end.record()
-        end.synchronize()
-        self.cycles_per_ms = cycles / begin.elapsed_time(end)
-
-    def __call__(self, pause_ms: float) -> None:
-        torch.cuda._sleep(int(pause_ms * self.cycles_per_ms))
-
-
 class Collectives:
     def __init__(self, ranks: Ranks, settings: Settings) -> None:
         self.ranks = ranks
         self.settings = settings
         self.watch = Stopwatch(ranks.device)
-        self.pause = GpuPause() if ranks.device.type == "cuda" else None
 
     def quartile_ms(self, run: Callable[[], object], start_ms: float = 0.0) -> float:
         """The first quartile of `run` on this rank, which begins it `start_ms` after all ranks have met."""
         times_ms = []
         for _ in range(self.settings.warm_up + REPETITIONS * self.settings.iterations):
             self.ranks.barrier()
-            if self.pause is not None:
-                self.pause(HEAD_START_MS + start_ms)
+            if self.ranks.device.type == "cuda":
+                keep_busy(self.ranks.device, HEAD_START_MS + start_ms)
             else:
                 end = time.perf_counter() + start_ms / 1e3
                 # Sleeps are late by some 0.1 ms.

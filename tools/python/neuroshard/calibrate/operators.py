@@ -5,17 +5,15 @@ from collections.abc import Sequence
 import torch
 
 from neuroshard._core import Table, table_access
-from neuroshard.calibrate.operator_times import OPTIMIZERS, POOLING_MODES, WEIGHT_TYPES, OperatorCase, TimedOperator
+from neuroshard.calibrate.operator_times import TIMED_OPTIMIZERS, POOLING_MODES, WEIGHT_TYPES, OperatorCase, TimedOperator
 from neuroshard.errors import Error
+from neuroshard.fused_optimizers import ON_CPUS
 from neuroshard.lookups import TableAccess
-
-ON_CPUS = ("sgd", "adagrad", "rowwise_adagrad")
-"""Optimizers that FBGEMM has for them."""
 
 
 def require_timed(tables: Sequence[Table], device: torch.device) -> None:
     """Raises Error if the operators of some table cannot be timed."""
-    optimizers = [name for name in OPTIMIZERS if device.type == "cuda" or name in ON_CPUS]
+    optimizers = [name for name in TIMED_OPTIMIZERS if device.type == "cuda" or name in ON_CPUS]
     for index, table in enumerate(tables):
         for what, value, known in (
             ("optimizer", table.optimizer, optimizers),
@@ -49,5 +47,5 @@ def operators_ms(cases: Sequence[OperatorCase], device: torch.device, warm_up: i
     total_ms = 0.0
     for case in cases:
         forward, backward = TimedOperator(case, device).time(warm_up, iterations)
-        total_ms += forward.low_ms + backward.low_ms
+        total_ms += forward.low + backward.low
     return total_ms

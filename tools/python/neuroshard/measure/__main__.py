@@ -4,8 +4,6 @@ import argparse
 import json
 import logging
 import os
-import platform
-import secrets
 import socket
 import sys
 import warnings
@@ -17,7 +15,7 @@ import torch
 from neuroshard._core import PlanCost, Task, Weights, load_plan, load_task
 from neuroshard.errors import Error
 from neuroshard.measure.plan_runs import Case, Settings, batch_of, measure_plans, require_ranks
-from neuroshard.measure.report import Machine, MeasuredPlan, Report
+from neuroshard.measure.report import Machine, MeasuredPlan, Report, write_report
 from neuroshard.ranks import EXIT_CODE, Ranks, print_error
 from neuroshard.shared_planner import simulate
 
@@ -115,29 +113,6 @@ def notes_of(task: Task) -> list[str]:
     return notes
 
 
-def hardware_name(ranks: Ranks) -> str:
-    if ranks.device.type == "cuda":
-        return torch.cuda.get_device_name(ranks.device)
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:
-        lines = []
-    return next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), platform.machine())
-
-
-def write_whole(path: str, text: str) -> None:
-    """Whole or not at all."""
-    partial = Path(f"{path}.{os.getpid()}-{secrets.token_hex(4)}.partial")
-    try:
-        try:
-            partial.write_text(text, encoding="utf-8")
-            partial.replace(path)
-        finally:
-            partial.unlink(missing_ok=True)
-    except OSError as error:
-        raise Error(f"{path}: cannot be written: {error}", "io") from error
-
-
 def run(options: argparse.Namespace, ranks: Ranks) -> int:
     """Returns an exit code. Raises Error, on all ranks."""
     inputs: Inputs | Error
@@ -162,7 +137,7 @@ def run(options: argparse.Namespace, ranks: Ranks) -> int:
     if ranks.rank == 0:
         if sys.stderr.isatty():
             print("\r\x1b[K", end="", file=sys.stderr, flush=True)
-        hardware, threads = hardware_name(ranks), torch.get_num_threads()
+        hardware, threads = ranks.hardware(), torch.get_num_threads()
         machine = Machine(ranks.size, len(set(hosts)), ranks.device.type, hardware, threads, torch.__version__)
         plans = [
             MeasuredPlan(case.name, predicted, run)
@@ -172,7 +147,7 @@ def run(options: argparse.Namespace, ranks: Ranks) -> int:
         document = json.dumps(report.document(), indent=2) + "\n"
         print(document if options.json == "-" else report.text(), end="")
         if options.json and options.json != "-":
-            write_whole(options.json, document)
+            write_report(options.json, document)
     return EXIT_NOT_ALL if any(run.error for run in runs) else 0
 
 

@@ -1,7 +1,5 @@
 """Training iterations of sharded tables, phase by phase."""
 
-import contextlib
-import os
 from collections.abc import Callable
 from typing import Any, cast
 
@@ -13,8 +11,9 @@ from torch.nn.parallel import DistributedDataParallel
 from torchrec.distributed.model_parallel import DistributedModelParallel
 from torchrec.distributed.types import ShardedModule, ShardingPlan
 
+from neuroshard.device_times import Stopwatch
 from neuroshard.measure.task_model import Lookups, TaskModel
-from neuroshard.ranks import Ranks, Stopwatch
+from neuroshard.ranks import Ranks
 
 PHASES = ("ids", "gradients", "update", "all_reduce", "lookup", "outputs")
 """In the order of an iteration."""
@@ -142,19 +141,3 @@ class ShardedTables:
 
 def is_replicated(lookup: nn.Module) -> bool:
     return isinstance(lookup, DistributedDataParallel)
-
-
-class CacheFlush:
-    """Overwrites the last-level cache of the device."""
-
-    def __init__(self, device: torch.device) -> None:
-        size = 0
-        if device.type == "cuda":
-            size = torch.cuda.get_device_properties(device).L2_cache_size
-        else:
-            with contextlib.suppress(ValueError, OSError):
-                size = os.sysconf("SC_LEVEL3_CACHE_SIZE")
-        self.buffer = torch.empty(2 * (size or 32 << 20), dtype=torch.uint8, device=device)
-
-    def __call__(self) -> None:
-        self.buffer.add_(1)

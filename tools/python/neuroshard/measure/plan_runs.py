@@ -2,7 +2,6 @@
 
 import gc
 import os
-import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,8 +10,9 @@ from typing import NamedTuple
 import torch
 
 from neuroshard._core import Plan, PlanCost, Task
+from neuroshard.device_times import CacheFlush, Spread
 from neuroshard.errors import Error
-from neuroshard.measure.iteration import PHASES, CacheFlush, ShardedTables
+from neuroshard.measure.iteration import PHASES, ShardedTables
 from neuroshard.measure.task_model import Lookups, TaskModel
 from neuroshard.ranks import Ranks
 
@@ -49,21 +49,6 @@ class Case(NamedTuple):
     @classmethod
     def of(cls, task: Task, predicted: PlanCost, name: str, task_name: str = "task") -> "Case":
         return cls(task, predicted.plan, name, [int(count) for count in predicted.memory_bytes], task_name)
-
-
-class Spread(NamedTuple):
-    """Median and quartiles, ms."""
-
-    median: float
-    low: float
-    high: float
-
-    @classmethod
-    def of(cls, values: Sequence[float]) -> "Spread":
-        if len(values) == 1:
-            return cls(values[0], values[0], values[0])
-        low, median, high = statistics.quantiles(values, n=4, method="inclusive")
-        return cls(median, low, high)
 
 
 @dataclass

@@ -1,12 +1,16 @@
 """Measured beside predicted costs, as text and as a JSON document."""
 
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 from neuroshard._core import PlanCost
+from neuroshard.device_times import Spread
+from neuroshard.errors import Error
 from neuroshard.measure.accuracy import Accuracy, accuracy_of
 from neuroshard.measure.iteration import PHASES
-from neuroshard.measure.plan_runs import TERMS, PlanRun, Settings, Spread
+from neuroshard.measure.plan_runs import TERMS, PlanRun, Settings
+from neuroshard.replace_file import replace_file
 
 FORMAT = "neuroshard.measurement"
 VERSION = 2
@@ -144,6 +148,13 @@ def plan_lines(plans: list[MeasuredPlan]) -> list[str]:
         figures = [f"{cost.median:.3f}", range_text(cost), rounds, f"{predicted:.3f}", f"{predicted / cost.median:.2f}"]
         rows.append([plan.name, *figures])
     return aligned(rows)
+
+
+def write_report(path: str, text: str) -> None:
+    try:
+        replace_file(Path(path), text)
+    except OSError as error:
+        raise Error(f"{path}: cannot be written: {error}", "io") from error
 
 
 def counted(count: int, what: str) -> str:

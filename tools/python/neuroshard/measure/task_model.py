@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import torch
-from fbgemm_gpu.split_embedding_configs import EmbOptimType
 from torch import nn
 from torchrec import EmbeddingBagCollection, EmbeddingBagConfig, EmbeddingCollection, EmbeddingConfig, KeyedJaggedTensor
 from torchrec.distributed.embedding import EmbeddingCollectionSharder
@@ -17,6 +16,7 @@ from torchrec.modules.embedding_configs import DataType, PoolingType
 
 from neuroshard._core import Plan, Table, TableSlice, Task, table_access
 from neuroshard.errors import Error
+from neuroshard.fused_optimizers import FUSED_OPTIMIZERS, ON_CPUS
 from neuroshard.lookups import TableAccess, draw_lookups
 from neuroshard.torchrec.model_tables import (
     COLUMN_WISE,
@@ -35,18 +35,6 @@ LEARNING_RATE = 1e-6
 # By default TorchRec offers no rows on CPUs, which can do them all the same.
 KINDS = [DATA_PARALLEL, TABLE_WISE, COLUMN_WISE, ROW_WISE, TABLE_ROW_WISE, GRID]
 
-FUSED_OPTIMIZERS = {
-    "sgd": EmbOptimType.EXACT_SGD,
-    "rowwise_adagrad": EmbOptimType.EXACT_ROWWISE_ADAGRAD,
-    "adagrad": EmbOptimType.EXACT_ADAGRAD,
-    "adam": EmbOptimType.ADAM,
-    "partial_rowwise_adam": EmbOptimType.PARTIAL_ROWWISE_ADAM,
-    "lamb": EmbOptimType.LAMB,
-    "partial_rowwise_lamb": EmbOptimType.PARTIAL_ROWWISE_LAMB,
-    "lars_sgd": EmbOptimType.LARS_SGD,
-}
-ON_CPUS = ("sgd", "rowwise_adagrad", "adagrad")
-"""FBGEMM has these for them."""
 OF_REPLICAS: dict[str, type[torch.optim.Optimizer]] = {
     "sgd": torch.optim.SGD,
     "lars_sgd": torch.optim.SGD,
