@@ -58,7 +58,7 @@ class AnalyticMs {
 
 }  // namespace
 
-std::optional<double> analytic_us(const PublicMeasurement& measurement,
+std::optional<double> analytic_us(const MeasuredTime& measurement,
                                   const std::filesystem::path& folder) {
   const std::optional<double> ms = std::visit(AnalyticMs(folder), measurement.what);
   return ms ? std::optional(*ms * 1e3) : std::nullopt;

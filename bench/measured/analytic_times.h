@@ -11,7 +11,7 @@ namespace neuroshard::bench {
 /// the search finds with built-in weights, and nothing without a task. `folder` has the
 /// measurements: names of tasks are relative to it. Throws Error if a task cannot be read or has no
 /// plan.
-[[nodiscard]] std::optional<double> analytic_us(const PublicMeasurement& measurement,
+[[nodiscard]] std::optional<double> analytic_us(const MeasuredTime& measurement,
                                                 const std::filesystem::path& folder);
 
 }  // namespace neuroshard::bench

@@ -1,7 +1,6 @@
 #include "bench/measured/fused_operators.h"
 
 #include <algorithm>
-#include <array>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
@@ -50,7 +49,7 @@ std::string kind_of(const Table& table) {
   return std::string(name_of(table.memory.weight_type)) + " sum";
 }
 
-void append_measurements(const json& line, std::vector<PublicMeasurement>& measurements) {
+void append_measurements(const json& line, std::vector<MeasuredTime>& measurements) {
   const auto batch = line.at("batch").get<std::int64_t>();
   std::vector<Table> tables;
   for (const json& fields : line.at("tables")) {
@@ -83,9 +82,9 @@ void append_measurements(const json& line, std::vector<PublicMeasurement>& measu
 
 }  // namespace
 
-std::vector<PublicMeasurement> read_fused_operators(const std::filesystem::path& path) {
+std::vector<MeasuredTime> read_fused_operators(const std::filesystem::path& path) {
   const std::string text = unpacked(path);
-  std::vector<PublicMeasurement> measurements;
+  std::vector<MeasuredTime> measurements;
   std::size_t number = 0;
   for (std::size_t begin = 0; begin < text.size(); ++number) {
     const std::size_t end = std::min(text.find('\n', begin), text.size());

@@ -35,7 +35,7 @@ struct MeasuredOptions {
 void run_measured(const MeasuredOptions& options, std::ostream& out) {
   MarkdownTable rows({"term", "set-up", "measured us", "analytic us", "ratio", "source"});
   std::vector<TermRatio> ratios;
-  for (const PublicMeasurement& one : read_measurements(options.data)) {
+  for (const MeasuredTime& one : read_measurements(options.data)) {
     const std::optional<double> us = analytic_us(one, options.data);
     if (us) ratios.push_back({one.term, *us / one.us});
     rows.add_row({one.term, one.setup, three_digits(one.us), us ? three_digits(*us) : "-",

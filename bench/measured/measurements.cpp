@@ -42,7 +42,7 @@ int devices_of(const CsvRow& row) {
   return static_cast<int>(row.integer("devices", 1, kMaxDevices));
 }
 
-PublicMeasurement measured_collective(const CsvRow& row) {
+MeasuredTime measured_collective(const CsvRow& row) {
   MeasuredCollective what{
       .collective = static_cast<Collective>(row.one_of("collective", kCollectives)),
       .network = row.converted("network", network_named),
@@ -57,7 +57,7 @@ PublicMeasurement measured_collective(const CsvRow& row) {
   return {.term = row.text("term"), .setup = setup, .what = what};
 }
 
-PublicMeasurement measured_operator(const CsvRow& row) {
+MeasuredTime measured_operator(const CsvRow& row) {
   MeasuredOperator what{.gpu = row.converted("gpu", gpu_named),
                         .pass = static_cast<OperatorPass>(row.one_of("pass", kPasses)),
                         .batch = row.integer("batch", 1, kMaxBatchSize)};
@@ -76,7 +76,7 @@ PublicMeasurement measured_operator(const CsvRow& row) {
   return {.term = row.text("term"), .setup = setup, .what = std::move(what)};
 }
 
-PublicMeasurement measured_iteration(const CsvRow& row) {
+MeasuredTime measured_iteration(const CsvRow& row) {
   MeasuredIteration what{.hardware = row.text("hardware"),
                          .devices = devices_of(row),
                          .batch = row.integer("batch", 1, kMaxBatchSize)};
@@ -91,16 +91,16 @@ PublicMeasurement measured_iteration(const CsvRow& row) {
 
 }  // namespace
 
-std::vector<PublicMeasurement> read_measurements(const std::filesystem::path& folder) {
+std::vector<MeasuredTime> read_measurements(const std::filesystem::path& folder) {
   std::set<std::string> sources;
   for (const CsvRow& row : read_csv(folder / "sources.csv", kSourceColumns)) {
     if (!sources.insert(row.text("id")).second) row.fail("id", "another line has it, too");
   }
-  std::vector<PublicMeasurement> measurements;
+  std::vector<MeasuredTime> measurements;
   const auto read = [&](const char* name, std::span<const std::string_view> columns,
-                        PublicMeasurement (*measured)(const CsvRow&)) {
+                        MeasuredTime (*measured)(const CsvRow&)) {
     for (const CsvRow& row : read_csv(folder / name, columns)) {
-      PublicMeasurement measurement = measured(row);
+      MeasuredTime measurement = measured(row);
       measurement.us = row.positive("measured_us");
       measurement.source = row.text("source");
       if (!sources.contains(measurement.source)) {
@@ -113,7 +113,7 @@ std::vector<PublicMeasurement> read_measurements(const std::filesystem::path& fo
   read("operators.csv", kOperatorColumns, measured_operator);
   read("iterations.csv", kIterationColumns, measured_iteration);
   const std::filesystem::path fused = folder / "fused_operators.jsonl.gz";
-  for (PublicMeasurement& measurement : read_fused_operators(fused)) {
+  for (MeasuredTime& measurement : read_fused_operators(fused)) {
     if (!sources.contains(measurement.source)) {
       throw Error(fused.string() + ": sources.csv has no '" + measurement.source +
                   "'; add it there");

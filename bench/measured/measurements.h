@@ -40,8 +40,8 @@ struct MeasuredIteration {
   std::int64_t batch = 0;
 };
 
-/// By others or by this repository.
-struct PublicMeasurement {
+/// Published by others, or in bench/results/.
+struct MeasuredTime {
   std::string term{};   ///< Kind of time, by which measurements are summed up.
   std::string setup{};  ///< For people.
   std::variant<MeasuredCollective, MeasuredOperator, MeasuredIteration> what{};
@@ -51,6 +51,6 @@ struct PublicMeasurement {
 
 /// Reads collectives.csv, operators.csv, iterations.csv and fused_operators.jsonl.gz of `folder`;
 /// docs/analytic_costs.md describes them. Throws Error naming file, line and column.
-[[nodiscard]] std::vector<PublicMeasurement> read_measurements(const std::filesystem::path& folder);
+[[nodiscard]] std::vector<MeasuredTime> read_measurements(const std::filesystem::path& folder);
 
 }  // namespace neuroshard::bench

@@ -65,10 +65,10 @@ TEST(AnalyticTimes, BytesOfAnAllToAllIncludeADevicesOwnPart) {
   EXPECT_NEAR(transfer_us, exchange_us, 1e-6 * exchange_us);
 }
 
-TEST(PublicMeasurements, EachExceptionIsOfATermThatIsJudged) {
+TEST(Measurements, EachExceptionIsOfATermThatIsJudged) {
   const auto measurements = read_measurements(measured_folder());
   for (const TermException& one : term_exceptions()) {
-    const auto has_it = [&](const PublicMeasurement& measurement) {
+    const auto has_it = [&](const MeasuredTime& measurement) {
       return measurement.term.starts_with(one.term);
     };
     EXPECT_GE(std::ranges::count_if(measurements, has_it),
@@ -77,9 +77,9 @@ TEST(PublicMeasurements, EachExceptionIsOfATermThatIsJudged) {
   }
 }
 
-TEST(PublicMeasurements, AnalyticTimesAreNearThem) {
+TEST(Measurements, AnalyticTimesAreNearThem) {
   std::vector<TermRatio> ratios;
-  for (const PublicMeasurement& one : read_measurements(measured_folder())) {
+  for (const MeasuredTime& one : read_measurements(measured_folder())) {
     // Too few have an analytic time to be judged, and plans take a while.
     if (std::holds_alternative<MeasuredIteration>(one.what)) continue;
     const std::optional<double> us = analytic_us(one, measured_folder());
