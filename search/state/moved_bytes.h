@@ -60,7 +60,7 @@ class MovedBytes {
   /// First columns of slices that are all of a table, in one way.
   [[nodiscard]] const std::vector<int>& first_columns(std::span<const StateSlice> slices);
   [[nodiscard]] std::int64_t of_slices(std::span<const StateSlice> slices);
-  /// Those of a table in a way that has no places to choose from.
+  /// Bytes of a table in a way that has no places to choose from.
   [[nodiscard]] std::int64_t of_everywhere(int table, Way way);
   [[nodiscard]] std::int64_t of_fixed(TableSlice slice, int device) const;
   /// About what has to be sent for a slice by itself.

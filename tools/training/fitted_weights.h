@@ -15,7 +15,7 @@ namespace neuroshard::tools {
 inline constexpr double kUsualMaxError = 0.3;
 
 struct FitRequest {
-  std::vector<std::filesystem::path> folders;  ///< Of samples: each says of which kind they are.
+  std::vector<std::filesystem::path> folders;  ///< Each says which kind of samples it has.
   /// Weights that recipes begin with: "built-in", a hardware's or a file; empty: the built-in ones
   /// whose compute model is nearest.
   std::string from;
@@ -30,7 +30,7 @@ struct FittedPart {
 
 struct FittedWeights {
   CostModels models;
-  std::string from;  ///< What the recipes began with, as origin_of() names it.
+  std::string from;  ///< The recipes began with it; as origin_of() names it.
   std::vector<FittedPart> parts;
 };
 

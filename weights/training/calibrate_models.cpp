@@ -20,7 +20,7 @@ using training::BestCandidate;
 using training::Candidate;
 using training::Target;
 
-constexpr std::uint64_t kAnewStream = 10;  // Of a seed; train_models.cpp has others.
+constexpr std::uint64_t kAnewStream = 10;  // A stream of the seed; train_models.cpp has others.
 constexpr const char* kCompute = "compute";
 
 // Once true, should_stop stays so, until it no longer counts: several ask it in turn.

@@ -6,6 +6,7 @@
 #include "neuroshard/error.h"
 #include "neuroshard/fitting.h"
 #include "neuroshard/training.h"
+#include "weights/training/calibration.h"
 #include "weights/training/start_scale.h"
 
 namespace neuroshard {
@@ -45,8 +46,6 @@ class LineFit {
   double costs_ = 0.0;
   double products_ = 0.0;
 };
-
-constexpr std::size_t kFewestToFit = 20;  // As of every fit.
 
 /// Sample numbers by device count.
 std::map<int, std::vector<std::size_t>> by_device_count(const AllReduceSamples& samples) {
@@ -157,9 +156,10 @@ FittedAllReduce fit_all_reduce(const AllReduceModel* start, const AllReduceSampl
   const auto by_devices = by_device_count(samples);
   std::vector<std::size_t> everything;
   for (const auto& [devices, all] : by_devices) {
-    if (all.size() < kFewestToFit) {
+    if (all.size() < training::Calibration::kFewestSamples) {
       throw Error("all-reduce samples of " + std::to_string(devices) + " devices: there are " +
-                  std::to_string(all.size()) + "; give at least " + std::to_string(kFewestToFit));
+                  std::to_string(all.size()) + "; give at least " +
+                  std::to_string(training::Calibration::kFewestSamples));
     }
     everything.insert(everything.end(), all.begin(), all.end());
   }

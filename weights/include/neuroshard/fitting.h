@@ -41,7 +41,7 @@ struct RecipeTrial {
 struct Fit {
   Recipe recipe = Recipe::kScaled;
   std::vector<RecipeTrial> trials;
-  TrainingOptions options;  ///< Of the recipe.
+  TrainingOptions options;  ///< The recipe has them.
   TrainingSummary summary;  ///< Its tests are of all samples, each held back from what predicts it.
 };
 
