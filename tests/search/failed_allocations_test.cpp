@@ -26,12 +26,12 @@ void expect_same(const PlanResult& result, const PlanResult& expected) {
 }
 
 // Does `work` with its first allocation failing, then its second, and so on, until it has none left
-// to fail; after the first 200 only every `step`-th. Each time `work` throws std::bad_alloc or gets
+// to fail; after the first 100 only every `step`-th. Each time `work` throws std::bad_alloc or gets
 // by without (with a thread less, say); then `check` looks at what is left behind.
 template <typename Work, typename Check>
 void fail_each_allocation(Work work, Check check, std::size_t step = 1) {
   std::size_t thrown = 0;
-  for (std::size_t n = 1;; n += n < 200 ? 1 : step) {
+  for (std::size_t n = 1;; n += n < 100 ? 1 : step) {
     SCOPED_TRACE(n);
     fail_allocation(n);
     try {
@@ -67,12 +67,12 @@ TEST_P(FailedAllocations, InAPlanLeaveThePlannerAsItWas) {
         ASSERT_NO_FATAL_FAILURE(expect_same(planner.plan(task_), expected_));
         ASSERT_NO_FATAL_FAILURE(expect_same(planner.plan(other_), expected_of_other_));
       },
-      9);
+      31);
 }
 
 // Everything that a planner keeps between plans is made by its first plan.
 TEST_P(FailedAllocations, InTheFirstPlanLeaveThePlannerAsItWas) {
-  for (std::size_t n = 1;; n += n < 50 ? 1 : 17) {
+  for (std::size_t n = 1;; n += n < 50 ? 1 : 37) {
     SCOPED_TRACE(n);
     const Planner planner(golden_models(), options());
     fail_allocation(n);
@@ -97,7 +97,7 @@ TEST_P(FailedAllocations, InABatchLeaveThePlannerAsItWas) {
         ASSERT_NO_FATAL_FAILURE(expect_same(results[0].value(), expected_));
         ASSERT_NO_FATAL_FAILURE(expect_same(results[1].value(), expected_of_other_));
       },
-      29);
+      97);
 }
 
 TEST_P(FailedAllocations, InASimulationLeaveThePlannerAsItWas) {
