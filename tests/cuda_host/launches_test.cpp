@@ -276,7 +276,7 @@ Task drawn_task(std::uint64_t seed) {
 
 // Whatever the task and the effort. With one thread, which places the least on the CPU.
 TEST_F(Launches, NoPlanOfRandomTasksTakesMoreThanTwo) {
-  const auto [first, end] = testing::random_task_seeds(NEUROSHARD_SANITIZED ? 6 : 24);
+  const auto [first, end] = testing::random_task_seeds(NEUROSHARD_SANITIZED ? 6 : 12);
   std::map<std::uint64_t, int> plans;  // By their launches.
   for (std::uint64_t seed = first; seed < end; ++seed) {
     SCOPED_TRACE(seed);
@@ -304,7 +304,7 @@ TEST_F(Launches, NoPlanOfRandomTasksTakesMoreThanTwo) {
   for (const auto& [launches, count] : plans) {
     RecordProperty("plans_with_" + std::to_string(launches) + "_launches", count);
   }
-  if (end - first < 24) return;
+  if (end - first < 12) return;
   for (const std::uint64_t launches : {0U, 1U}) EXPECT_GT(plans[launches], 0) << launches;
 }
 

@@ -95,9 +95,10 @@ class Schedules : public ::testing::TestWithParam<Order> {
   }
 };
 
-// For the kernels for large batches: some warps get a second tile. Ids in quads and not, too many
-// for shared memory, embeddings too.
-constexpr int kLargeBatch = 2200;
+// For the kernels for large batches: some warps of so many multiprocessors get a second tile. Ids in
+// quads and not, too many for shared memory, embeddings too.
+constexpr int kFewMultiprocessors = 2;
+constexpr int kLargeBatch = 1100;
 const std::vector<int> kQuadsOfTables = {8};
 const std::vector<int> kMixedTables = {0, 3, 10, 7, 1};
 const std::vector<int> kManyTables = {2, 0, 1, 2, 3, 3, 1, 1, 900};
@@ -230,6 +231,9 @@ TEST_P(Schedules, CommunicationCosts) {
 }
 
 TEST_P(Schedules, LargeBatches) {
+  host_cuda::reset({.multiprocessors = kFewMultiprocessors,
+                    .schedule = GetParam().schedule,
+                    .seed = GetParam().seed});
   const CostModels& models = testing::golden_models();
   expect_same_scores(models, {kLargeBatch, 50, kQuadsOfTables});
   expect_same_scores(models, {kLargeBatch, 50, kMixedTables});
@@ -241,7 +245,8 @@ TEST_P(Schedules, LargeBatches) {
 TEST_P(Schedules, LargeBatchesWithLittleSharedMemory) {
   for (const std::size_t bytes : {std::size_t{99} << 10, std::size_t{64} << 10}) {
     SCOPED_TRACE(bytes);
-    host_cuda::reset({.shared_bytes_per_block = bytes,
+    host_cuda::reset({.multiprocessors = kFewMultiprocessors,
+                      .shared_bytes_per_block = bytes,
                       .schedule = GetParam().schedule,
                       .seed = GetParam().seed});
     expect_same_scores(testing::golden_models(), {kLargeBatch, 600, kMixedTables});
@@ -263,6 +268,9 @@ TEST_P(Schedules, RandomNumbers) {
 }
 
 TEST_P(Schedules, TensorCores) {
+  host_cuda::reset({.multiprocessors = kFewMultiprocessors,
+                    .schedule = GetParam().schedule,
+                    .seed = GetParam().seed});
   const CostModels& models = testing::golden_models();
   expect_same_scores(models, {kLargeBatch, 50, kQuadsOfTables}, true);
   expect_same_scores(models, {kLargeBatch, 50, kMixedTables}, true);
