@@ -137,7 +137,7 @@ TEST_F(CollectOverMpi, GoesOnAfterARankWasKilled) {
 
 TEST_F(CollectOverMpi, AStoppedRankEndsTheRunAndWhatIsLoggedStays) {
   const std::string log = folder_ / "data/data.txt";
-  const pid_t mpirun = start({{"--samples", "100000"}, {"--rank-timeout-s", "10"}});
+  const pid_t mpirun = start({{"--samples", "100000"}, {"--rank-timeout-s", "6"}});
   bool stopped = false;
   while (!stopped && ::waitpid(mpirun, nullptr, WNOHANG) == 0) {
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
@@ -151,7 +151,7 @@ TEST_F(CollectOverMpi, AStoppedRankEndsTheRunAndWhatIsLoggedStays) {
   int status = 0;
   ASSERT_TRUE(ends_by_itself(mpirun, status)) << contents_of(folder_ / "err");
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == kExitBadInput) << status;
-  EXPECT_THAT(contents_of(folder_ / "err"), HasSubstr("have waited 10 s for rank 1 on "));
+  EXPECT_THAT(contents_of(folder_ / "err"), HasSubstr("have waited 6 s for rank 1 on "));
   EXPECT_FALSE(samples_of(log).empty());
 }
 

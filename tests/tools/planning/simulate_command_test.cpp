@@ -62,7 +62,7 @@ TEST(SimulateCommand, PricesPlansForAnyHardware) {
   folder.write("own.json",
                R"({"memory_gb_s": 700, "l2_mib": 48, "in_node_gb_s": 31.5, "host_gb_s": 40,
                    "between_nodes_gb_s": 12.5})");
-  for (const std::string& hardware : {std::string("b200"), std::string("t4"), own}) {
+  for (const std::string& hardware : {std::string("b200"), own}) {
     SCOPED_TRACE(hardware);
     const auto with = [&](const char* command, std::vector<std::string> more) {
       more.insert(more.begin(), {"--index", "1", "--format", "json", "--hardware", hardware});
