@@ -149,7 +149,7 @@ TEST(BoundedWork, EndsAfterSomeStepsAndAtTheStop) {
   const CostModels models = testing::random_models(3, {.table_network = {4}, .head = {1}});
   const auto backend = make_cpu_backend(models);
   int stopped = 0;
-  for (std::uint64_t seed = 0; seed < repetitions(60); ++seed) {
+  for (std::uint64_t seed = 0; seed < repetitions(12); ++seed) {
     SCOPED_TRACE(seed);
     const Task task = hard_task(seed);
     validate(task);
@@ -197,7 +197,7 @@ TEST(BoundedWork, EndsAfterSomeStepsAndAtTheStop) {
       }
     }
   }
-  EXPECT_GT(stopped, static_cast<int>(repetitions(60)) * 4);
+  EXPECT_GT(stopped, static_cast<int>(repetitions(12)) * 4);
 }
 
 // Proofs end after the steps that they are given, and at the stop.
@@ -307,7 +307,7 @@ TEST(BoundedWork, AWholeSearchEndsSoonAfterItsStop) {
   constexpr std::uint64_t kMostRowsAtOnce = 20'000;
   int stopped = 0;
   int with_plan = 0;
-  for (std::uint64_t seed = 0; seed < repetitions(48); ++seed) {
+  for (std::uint64_t seed = 0; seed < repetitions(16); ++seed) {
     SCOPED_TRACE(seed);
     const Task task = many_tables(seed);
     validate(task);
@@ -326,7 +326,7 @@ TEST(BoundedWork, AWholeSearchEndsSoonAfterItsStop) {
     EXPECT_LE(backend.rows_after_stop(), kMostRowsAtOnce + 2 * (slices + of_task));
     with_plan += result.plan ? 1 : 0;
   }
-  EXPECT_GT(stopped, static_cast<int>(repetitions(48)) / 2);
+  EXPECT_GT(stopped, static_cast<int>(repetitions(16)) / 2);
   if (NEUROSHARD_SANITIZED) return;  // Too few tasks.
   EXPECT_GT(with_plan, 0);
 }

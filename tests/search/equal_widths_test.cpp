@@ -41,7 +41,7 @@ TEST(EqualWidths, HoldInEveryPlanAndItsAlternatives) {
     for (const Effort effort : {Effort::kFast, Effort::kDefault}) {
       const Planner equal(models, with_equal_widths(effort));
       const Planner any(models, {.effort = effort, .threads = 1});
-      for (std::uint64_t seed = 0; seed < repetitions(30); ++seed) {
+      for (std::uint64_t seed = 0; seed < repetitions(15); ++seed) {
         SCOPED_TRACE(seed);
         const Task task = random_task(seed);
         const PlanResult result = equal.plan(task, {.alternatives = 3});

@@ -116,7 +116,7 @@ TEST(Groups, EveryAlgorithmKeepsThemAndNoPlanThatExistsIsDenied) {
   const CostModels models = random_models(1);
   const std::vector<Planner> planners = quick_planners(models);
   int infeasible = 0;
-  const std::uint64_t tasks = repetitions(1500);
+  const std::uint64_t tasks = repetitions(400);
   for (std::uint64_t seed = 0; seed < tasks; ++seed) {
     SCOPED_TRACE(seed);
     const Task task = tiny_task_with_groups(seed);
@@ -225,7 +225,7 @@ TEST(Groups, ReplanningBringsTablesTogetherAndApart) {
   const Planner planner(random_models(7), {.effort = Effort::kFast, .threads = 1});
   int planned = 0;
   int tasks = 0;
-  for (std::uint64_t seed = 0; seed < repetitions(80); ++seed) {
+  for (std::uint64_t seed = 0; seed < repetitions(25); ++seed) {
     SCOPED_TRACE(seed);
     const Task before = random_task(seed);
     const PlanResult running = planner.plan(before);

@@ -31,10 +31,8 @@ TEST_P(PlanBatch, HasAnOutcomeForEachTask) {
   const std::vector<Task> tasks = some_bad_tasks();
   for (const int threads : {1, 3}) {
     SCOPED_TRACE(threads);
-    const Planner planner(golden_models(), {.algorithm = GetParam(),
-                                            .effort = Effort::kFast,
-                                            .backend = "scalar",
-                                            .threads = threads});
+    const Planner planner(golden_models(),
+                          {.algorithm = GetParam(), .effort = Effort::kFast, .threads = threads});
     const std::vector<PlanOutcome> outcomes = planner.plan_batch(tasks);
     ASSERT_EQ(outcomes.size(), tasks.size());
     for (std::size_t i = 0; i < tasks.size(); ++i) {

@@ -152,7 +152,7 @@ Seen seen_in_plans_of_random_tasks(Task (*task_of)(std::uint64_t)) {
   set_known_network(strange_models, NodeNetwork{8, {300.0, 25.0}});
   const Planner strange = planner_of(std::move(strange_models), Effort::kFast);
   Seen seen;
-  const auto [first, end] = testing::random_task_seeds(testing::repetitions(300));
+  const auto [first, end] = testing::random_task_seeds(testing::repetitions(80));
   for (std::uint64_t seed = first; seed < end; ++seed) {
     SCOPED_TRACE(seed);
     expect_sound(task_of(seed), seed % 16 == 0 ? longer : seed % 4 == 1 ? strange : fast, seen);

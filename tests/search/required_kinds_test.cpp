@@ -155,7 +155,7 @@ Task tiny_task_of_single_kinds(std::uint64_t seed) {
 TEST(RequiredKinds, ThatFitAreNotDenied) {
   const Planner planner = planner_of();
   int infeasible = 0;
-  const std::uint64_t tasks = repetitions(600);
+  const std::uint64_t tasks = repetitions(150);
   for (std::uint64_t seed = 0; seed < tasks; ++seed) {
     SCOPED_TRACE(seed);
     Task task = tiny_task_of_single_kinds(seed);
@@ -211,7 +211,7 @@ TEST(RequiredKinds, BesideOtherRulesAreKeptOrExplained) {
   planners.emplace_back(models, PlannerOptions{.algorithm = Algorithm::kUniform, .threads = 1});
   int contradictory = 0;
   int planned = 0;
-  const std::uint64_t tasks = repetitions(600);
+  const std::uint64_t tasks = repetitions(150);
   for (std::uint64_t seed = 0; seed < tasks; ++seed) {
     SCOPED_TRACE(seed);
     Task task = random_task_with_kinds(seed);

@@ -150,7 +150,7 @@ TEST(RulesExhaustively, EveryAlgorithmKeepsThemAndNoPlanThatExistsIsDenied) {
   const std::vector<Planner> planners = quick_planners(models);
   const Planner equal_widths(models, {.effort = Effort::kFast, .equal_widths = true, .threads = 1});
   int infeasible = 0;
-  const std::uint64_t tasks = repetitions(2000);
+  const std::uint64_t tasks = repetitions(400);
   for (std::uint64_t seed = 0; seed < tasks; ++seed) {
     SCOPED_TRACE(seed);
     const Task task = tiny_task_with_rules(seed);

@@ -29,7 +29,7 @@ using testing::repetitions;
 TEST(Rules, LargerTasksKeepThemToo) {
   const Planner planner(random_models(2), {.effort = Effort::kFast, .threads = 1});
   int planned = 0;
-  for (std::uint64_t seed = 0; seed < repetitions(150); ++seed) {
+  for (std::uint64_t seed = 0; seed < repetitions(60); ++seed) {
     SCOPED_TRACE(seed);
     Task task = random_task(seed);
     Random random(seed, 3);
@@ -40,7 +40,7 @@ TEST(Rules, LargerTasksKeepThemToo) {
     expect_keeps_rules(task, result);
     planned += result.plan ? 1 : 0;
   }
-  EXPECT_GT(planned, static_cast<int>(repetitions(150) / 4));
+  EXPECT_GT(planned, static_cast<int>(repetitions(60) / 4));
 }
 
 TEST(Rules, ListOfEqualDevicesIsTheirNumber) {
@@ -81,7 +81,7 @@ TEST(Rules, BackendsThreadsAndReuseChangeNothing) {
   options.backend = "scalar";
   options.reuse_work = false;
   const Planner plain_published(models, options);
-  for (std::uint64_t seed = 0; seed < repetitions(25); ++seed) {
+  for (std::uint64_t seed = 0; seed < repetitions(10); ++seed) {
     SCOPED_TRACE(seed);
     Task task = random_task(seed);
     Random random(seed, 5);
@@ -171,7 +171,7 @@ TEST(Rules, WhatIfsKeepThem) {
 TEST(Rules, ReplanningKeepsThem) {
   const Planner planner(random_models(7), {.effort = Effort::kFast, .threads = 1});
   int planned = 0;
-  for (std::uint64_t seed = 0; seed < repetitions(60); ++seed) {
+  for (std::uint64_t seed = 0; seed < repetitions(25); ++seed) {
     SCOPED_TRACE(seed);
     const Task before = random_task(seed);
     const PlanResult running = planner.plan(before);
@@ -186,7 +186,7 @@ TEST(Rules, ReplanningKeepsThem) {
     expect_keeps_rules(task, result.result);
     planned += result.result.plan ? 1 : 0;
   }
-  EXPECT_GT(planned, static_cast<int>(repetitions(60) / 4));
+  EXPECT_GT(planned, static_cast<int>(repetitions(25) / 4));
 }
 
 TEST(Rules, RowBlocksKeepThem) {

@@ -62,7 +62,7 @@ struct Considered {
 
 TEST(Portfolio, StartsFromNothingWithValidPlans) {
   int planned = 0;
-  for (std::uint64_t seed = 0; seed < repetitions(150); ++seed) {
+  for (std::uint64_t seed = 0; seed < repetitions(60); ++seed) {
     SCOPED_TRACE(seed);
     const std::optional<Case> one = case_of(seed);
     if (!one) continue;
@@ -91,7 +91,7 @@ TEST(Portfolio, StartsFromNothingWithValidPlans) {
 
 TEST(Portfolio, ImprovesStepByStepAndLongerIsNeverDearer) {
   int improved = 0;
-  for (std::uint64_t seed = 0; seed < repetitions(24); ++seed) {
+  for (std::uint64_t seed = 0; seed < repetitions(12); ++seed) {
     SCOPED_TRACE(seed);
     const std::optional<Case> one = case_of(seed);
     if (!one) continue;

@@ -256,7 +256,7 @@ TEST(CarriedTables, PlansOfTheSearchCanStay) {
   std::mt19937_64 random(8);
   int by_rows = 0;
   int odd = 0;
-  for (std::uint64_t seed = 0; seed < testing::repetitions(100); ++seed) {
+  for (std::uint64_t seed = 0; seed < testing::repetitions(50); ++seed) {
     SCOPED_TRACE(seed);
     Task task = testing::random_task(seed);
     for (Table& table : task.tables) {

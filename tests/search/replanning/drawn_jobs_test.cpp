@@ -93,7 +93,7 @@ TEST(DrawnJobs, PlansAreValidAndMoveWhatTheySay) {
   const Planner columns = planner_of(Effort::kFast, Cuts::kColumns);
   int planned = 0;
   int in_blocks = 0;
-  for (std::uint64_t seed = 0; seed < testing::repetitions(120); ++seed) {
+  for (std::uint64_t seed = 0; seed < testing::repetitions(40); ++seed) {
     SCOPED_TRACE(seed);
     const std::optional<DrawnJob> job = drawn_job(planner, seed);
     if (!job) continue;
@@ -114,8 +114,8 @@ TEST(DrawnJobs, PlansAreValidAndMoveWhatTheySay) {
     expect_good(by, *job, within);
     EXPECT_LE(within.moved_bytes, near.moved_bytes);
   }
-  EXPECT_GT(planned, NEUROSHARD_SANITIZED ? 0 : 60);
-  EXPECT_GT(in_blocks, NEUROSHARD_SANITIZED ? -1 : 10);
+  EXPECT_GT(planned, NEUROSHARD_SANITIZED ? 0 : 20);
+  EXPECT_GT(in_blocks, NEUROSHARD_SANITIZED ? -1 : 3);
 }
 
 TEST(DrawnJobs, WithoutAChangeAPlanStays) {

@@ -37,7 +37,7 @@ TEST(Replan, MovesMakeAValidPlanOfItsCost) {
   for (const CostModels& models : {builtin_weights(), random_models(7)}) {
     const Planner planner = planner_of(models);
     int planned = 0;
-    for (std::uint64_t seed = 0; seed < testing::repetitions(80); ++seed) {
+    for (std::uint64_t seed = 0; seed < testing::repetitions(20); ++seed) {
       SCOPED_TRACE(seed);
       const auto job = changed_job(planner, seed);
       if (!job) continue;
@@ -52,7 +52,7 @@ TEST(Replan, MovesMakeAValidPlanOfItsCost) {
       EXPECT_EQ(planner.simulate(job->task, *result.plan).cost_ms, result.cost.cost_ms);
       expect_moves_make_the_plan(*job, replanned);
     }
-    EXPECT_GT(planned, NEUROSHARD_SANITIZED ? 0 : 10);
+    EXPECT_GT(planned, NEUROSHARD_SANITIZED ? 0 : 5);
   }
 }
 
@@ -102,7 +102,7 @@ TEST(Replan, KeepsToTheBudgetAndIsNoDearerThanANewPlanWhereAllMayMove) {
 }
 
 TEST(Replan, MoreEffortIsNeverDearer) {
-  for (std::uint64_t seed = 0; seed < testing::repetitions(20); ++seed) {
+  for (std::uint64_t seed = 0; seed < testing::repetitions(8); ++seed) {
     SCOPED_TRACE(seed);
     const auto job = changed_job(planner_of(builtin_weights()), seed);
     if (!job) continue;
@@ -185,7 +185,7 @@ TEST(Replan, RefusesRequestsThatMakeNoSense) {
 TEST(Replan, DoesNotDependOnTheOrderOfEqualTables) {
   const Planner planner = planner_of(random_models(7));
   int replanned = 0;
-  for (std::uint64_t seed = 0; seed < testing::repetitions(60); ++seed) {
+  for (std::uint64_t seed = 0; seed < testing::repetitions(20); ++seed) {
     SCOPED_TRACE(seed);
     Random random(seed, 3);
     RunningPlan running;

@@ -41,7 +41,7 @@ TEST(AnyCutsExhaustively, KeepRulesAndNoPlanThatExistsIsDenied) {
   const Planner equal_widths = planner_of(Effort::kFast, Cuts::kTorchrec);
   int infeasible = 0;
   int valid = 0;
-  const testing::SeedRange seeds = testing::random_task_seeds(repetitions(1500));
+  const testing::SeedRange seeds = testing::random_task_seeds(repetitions(300));
   for (std::uint64_t seed = seeds.first; seed < seeds.end; ++seed) {
     SCOPED_TRACE(seed);
     const Task task = tiny_task_of_any_cuts(seed);
@@ -68,7 +68,7 @@ TEST(AnyCutsExhaustively, ReasonsClaimWhatIsProven) {
   const Planner planner = planner_of(Effort::kFast, Cuts::kColumns);
   int proofs = 0;
   int others = 0;
-  const testing::SeedRange seeds = testing::random_task_seeds(repetitions(1000));
+  const testing::SeedRange seeds = testing::random_task_seeds(repetitions(300));
   for (std::uint64_t seed = seeds.first; seed < seeds.end; ++seed) {
     SCOPED_TRACE(seed);
     const Task task = tiny_task_of_any_cuts(seed);

@@ -125,7 +125,7 @@ TEST(Additions, AWayIsFoundWhereItPays) {
   int in_pairs = 0;
   int cheaper = 0;
   int dearer = 0;
-  for (std::uint64_t seed = 0; seed < repetitions(200); ++seed) {
+  for (std::uint64_t seed = 0; seed < repetitions(80); ++seed) {
     SCOPED_TRACE(seed);
     const std::optional<Task> task = task_of(seed);
     if (!task) continue;

@@ -74,7 +74,7 @@ double simulated_ms(const Case& of, const PlanState& state) {
 
 TEST(EditPrices, PriceAPlanAsTheSimulatorDoes) {
   int blocks = 0;
-  for (std::uint64_t seed = 0; seed < testing::repetitions(300); ++seed) {
+  for (std::uint64_t seed = 0; seed < testing::repetitions(100); ++seed) {
     SCOPED_TRACE(seed);
     const std::optional<Case> one = case_of(seed);
     if (!one) continue;
@@ -96,7 +96,7 @@ TEST(EditPrices, PriceAPlanAsTheSimulatorDoes) {
 TEST(EditPrices, FollowEditsAndTakeThemBack) {
   int rebuilt = 0;
   int moved = 0;
-  for (std::uint64_t seed = 0; seed < testing::repetitions(200); ++seed) {
+  for (std::uint64_t seed = 0; seed < testing::repetitions(60); ++seed) {
     SCOPED_TRACE(seed);
     const std::optional<Case> one = case_of(seed);
     if (!one) continue;
