@@ -95,8 +95,8 @@ class Schedules : public ::testing::TestWithParam<Order> {
   }
 };
 
-// For the kernels for large batches: some warps of so many multiprocessors get a second tile. Ids in
-// quads and not, too many for shared memory, embeddings too.
+// For the kernels for large batches: some warps of so many multiprocessors get a second tile. Ids
+// in quads and not, too many for shared memory, embeddings too.
 constexpr int kFewMultiprocessors = 2;
 constexpr int kLargeBatch = 1100;
 const std::vector<int> kQuadsOfTables = {8};
