@@ -155,7 +155,7 @@ Task tiny_task_of_single_kinds(std::uint64_t seed) {
 TEST(RequiredKinds, ThatFitAreNotDenied) {
   const Planner planner = planner_of();
   int infeasible = 0;
-  const std::uint64_t tasks = repetitions(150);
+  const std::uint64_t tasks = repetitions(300);
   for (std::uint64_t seed = 0; seed < tasks; ++seed) {
     SCOPED_TRACE(seed);
     Task task = tiny_task_of_single_kinds(seed);
@@ -211,7 +211,7 @@ TEST(RequiredKinds, BesideOtherRulesAreKeptOrExplained) {
   planners.emplace_back(models, PlannerOptions{.algorithm = Algorithm::kUniform, .threads = 1});
   int contradictory = 0;
   int planned = 0;
-  const std::uint64_t tasks = repetitions(150);
+  const std::uint64_t tasks = repetitions(300);
   for (std::uint64_t seed = 0; seed < tasks; ++seed) {
     SCOPED_TRACE(seed);
     Task task = random_task_with_kinds(seed);
@@ -242,7 +242,7 @@ TEST(RequiredKinds, BesideOtherRulesAreKeptOrExplained) {
   }
   EXPECT_GT(contradictory, 0);
   EXPECT_LT(contradictory, static_cast<int>(tasks / 3));
-  EXPECT_GT(planned, static_cast<int>(tasks));
+  EXPECT_GT(planned, static_cast<int>(tasks / 2));
 }
 
 // Their parts are cut by rows for want of room as other tables are, which makes a grid of the
