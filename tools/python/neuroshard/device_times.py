@@ -90,11 +90,13 @@ def keep_busy(gpu: torch.device, pause_ms: float) -> None:
 
 @functools.cache
 def cycles_per_ms(gpu: torch.device) -> float:
-    cycles = 20_000_000
-    begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    """The most of several measurements: an idle GPU has a slow clock at first."""
+    cycles, repetitions = 2_000_000, 20
     with torch.cuda.device(gpu):
-        begin.record()
-        torch.cuda._sleep(cycles)
-        end.record()
-        end.synchronize()
-    return float(cycles / begin.elapsed_time(end))
+        events = [torch.cuda.Event(enable_timing=True) for _ in range(repetitions + 1)]
+        events[0].record()
+        for event in events[1:]:
+            torch.cuda._sleep(cycles)
+            event.record()
+        events[-1].synchronize()
+    return max(float(cycles / begin.elapsed_time(end)) for begin, end in zip(events, events[1:]))

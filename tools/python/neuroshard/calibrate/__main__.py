@@ -7,6 +7,7 @@ import socket
 import sys
 import threading
 import time
+import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -236,7 +237,9 @@ def main() -> int:
         if os.environ.get("RANK", "0") == "0":
             print_error(str(error))
         return EXIT_CODE
+    # TorchRec's are of its planner and of tracing, neither of which is used here.
     logging.disable(logging.WARNING)
+    warnings.filterwarnings("ignore", module="torch")
     progress = Progress()
     try:
         code = run(options, ranks, progress if ranks.rank == 0 else lambda text: None)

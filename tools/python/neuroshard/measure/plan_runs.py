@@ -162,8 +162,6 @@ def measure_once(
     run.round_ms.append(PlanRun(of_round).cost().median)
     del tables
     gc.collect()
-    if ranks.device.type == "cuda":
-        torch.cuda.empty_cache()
 
 
 def lack_of_memory(ranks: Ranks, case: Case) -> str:
@@ -185,6 +183,7 @@ def lack_of_memory(ranks: Ranks, case: Case) -> str:
 def free_bytes(ranks: Ranks) -> int:
     """Memory of this rank's GPU, or of its machine."""
     if ranks.device.type == "cuda":
+        torch.cuda.empty_cache()  # PyTorch keeps what drawing lookups took.
         return int(torch.cuda.mem_get_info(ranks.device)[0])
     free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     try:
