@@ -110,7 +110,7 @@ class Curve:
                      "--epochs", 1, "--output", base)
             own = ("--base", base, "--batch", 32)
         else:
-            own = ("--features", "traffic", "--batch", 128)
+            own = ("--features", "operator", "--batch", 128)
         own = own if len(lines) > FEW else own[:-1] + (16,)
         return self.trained(lines, "--loss", "relative", "--epochs", epochs, "--seed", seed, *own)
 

@@ -40,7 +40,7 @@ ANY_BATCH_ROWS: list[Row] = [
     ("wide tables trained on", "wide", ["--max-dim", "256", *ROOMY]),
     ("published-like tables never seen", "unseen_published", ["--max-dim", "256", *ROOMY]),
     ("wide tables never seen", "unseen_wide", ["--max-dim", "256", *ROOMY]),
-    ("the same, any optimizers", "unseen_wide", ["--max-dim", "256", *ROOMY, "--optimizers"]),
+    ("the same, tables of all kinds", "unseen_wide", ["--max-dim", "256", *ROOMY, "--table-kinds"]),
     ("row blocks of wide tables never seen", "unseen_wide", [*ROOMY, *MANY, "--row-blocks"]),
     (
         "1 to 600 slices of wide tables never seen",
@@ -48,8 +48,17 @@ ANY_BATCH_ROWS: list[Row] = [
         [*ROOMY, "--slices", "--max-tables", "600", "--max-dim", "256"],
     ),
 ]
-WEIGHT_TYPES = ["fp32", "fp16", "bf16", "int8"]
-TYPE_ROWS: list[Row] = [
+# What all tables of a column have, in fields of table_configs.json.
+KINDS: dict[str, dict[str, object]] = {
+    "fp32 sums": {},
+    "fp16": {"weight_type": "fp16"},
+    "int8": {"weight_type": "int8"},
+    "Adam": {"optimizer": "adam"},
+    "means": {"pooling": "mean"},
+    "not pooled": {"pooling": "none"},
+    "weighted": {"weighted": True},
+}
+KIND_ROWS: list[Row] = [
     ("published-like tables never seen", "unseen_published", []),
     ("wide tables never seen", "unseen_wide", ROOMY),
     ("the same, one table", "unseen_wide", [*ROOMY, "--max-tables", "1"]),
@@ -95,12 +104,12 @@ class Bench:
             if not self.tables[name].exists():
                 self.run("generate", *options, "--output", self.tables[name].parent)
 
-    def of_type(self, tables: str, weight_type: str) -> str:
-        """The name of the same tables with weights of this type."""
-        name = f"{tables}_{weight_type}"
+    def of_kind(self, tables: str, kind: str) -> str:
+        """The name of the same tables of this kind."""
+        name = f"{tables}_{kind.replace(' ', '_')}"
         self.tables[name] = self.work / f"{name}.json"
         configs = json.loads(self.tables[tables].read_text())
-        self.tables[name].write_text(json.dumps([{**config, "weight_type": weight_type} for config in configs]))
+        self.tables[name].write_text(json.dumps([config | KINDS[kind] for config in configs]))
         return name
 
     def evaluated(self, kind: str, samples: Path) -> list[dict[str, float]]:
@@ -140,23 +149,18 @@ def table(title: list[str], rows: list[list[str]], text_columns: int = 1) -> str
     )
 
 
-def print_types(bench: Bench, threads: int) -> None:
-    for tables in {row[1] for row in TYPE_ROWS}:
-        for weight_type in WEIGHT_TYPES:
-            bench.of_type(tables, weight_type)
+def print_kinds(bench: Bench, threads: int) -> None:
+    kinds = {(tables, kind): bench.of_kind(tables, kind) for tables in {row[1] for row in KIND_ROWS} for kind in KINDS}
     with ThreadPoolExecutor(threads) as executor:
         found = [
-            [
-                executor.submit(bench.compute, f"{of_type}_{i}", f"{tables}_{of_type}", options)
-                for of_type in WEIGHT_TYPES
-            ]
-            for i, (_, tables, options) in enumerate(TYPE_ROWS)
+            [executor.submit(bench.compute, f"{kinds[tables, kind]}_{i}", kinds[tables, kind], options) for kind in KINDS]
+            for i, (_, tables, options) in enumerate(KIND_ROWS)
         ]
     cells = [
         [row[0], *(f"{percent(one.result()['mape'])}, {one.result()['kendall_tau']:.3f}" for one in of_row)]
-        for row, of_row in zip(TYPE_ROWS, found, strict=True)
+        for row, of_row in zip(KIND_ROWS, found, strict=True)
     ]
-    print(table(["compute, MAPE and Kendall tau", *WEIGHT_TYPES], cells) + "\n")
+    print(table(["compute, MAPE and Kendall tau", *KINDS], cells) + "\n")
 
 
 def main() -> None:
@@ -167,14 +171,14 @@ def main() -> None:
     parser.add_argument("--samples", type=int, default=3000, help="of each row")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--program", default=str(ROOT / "build/release/tools/neuroshard"))
-    parser.add_argument("--only-types", action="store_true", help="other types of weights, and nothing else")
+    parser.add_argument("--only-kinds", action="store_true", help="tables of one kind each, and nothing else")
     options = parser.parse_args()
     if not Path(options.program).exists():
         sys.exit(f"model_card.py: no program '{options.program}'; build it: tools/quickstart, or name it by --program")
     bench = Bench(options)
     bench.draw_tables()
-    print_types(bench, options.threads)
-    if options.only_types:
+    print_kinds(bench, options.threads)
+    if options.only_kinds:
         return
     with ThreadPoolExecutor(options.threads) as threads:
         at_once = [threads.submit(bench.compute, str(i), row[1], row[2]) for i, row in enumerate(COMPUTE_ROWS)]

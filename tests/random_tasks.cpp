@@ -164,8 +164,8 @@ CostModels random_models(std::uint64_t seed, const ModelShape& shape) {
   std::mt19937_64 random(seed);
   CostModels models;
   if (shape.any_batch) {
-    models.compute.features = random_normalization(random, kTrafficFeatures, 100.0);
-    models.compute.table_network = random_mlp(random, kTrafficFeatures, shape.table_network);
+    models.compute.features = random_normalization(random, kOperatorFeatures, 100.0);
+    models.compute.table_network = random_mlp(random, kOperatorFeatures, shape.table_network);
     models.all_reduce = AllReduceModel{.lines = {{2, {0.01, 5.0}}, {64, {0.2, 20.0}}}};
   } else {
     models.compute.features = random_normalization(random, kTableFeatures, 1.0);

@@ -43,7 +43,7 @@ std::vector<Table> drawn_tables(std::uint64_t seed) {
   for (PopulationTable& drawn : draw_population({.tables = kTablesOfAKind, .seed = seed})) {
     tables.push_back(std::move(drawn.table));
   }
-  return draw_optimizers(augment_dims(tables, kMaxDimOfSamples), random);
+  return draw_table_kinds(augment_dims(tables, kMaxDimOfSamples), random);
 }
 
 /// One or two tables, some, dozens, or hundreds of slices, in turn.

@@ -34,8 +34,7 @@ class AnalyticMs {
   std::optional<double> operator()(const MeasuredOperator& what) const {
     const AnalyticCompute cost =
         analytic_compute(what.gpu, what.tables, static_cast<double>(what.batch));
-    return what.pass == OperatorPass::kForward ? cost.forward_pass_ms()
-                                               : cost.total_ms() - cost.forward_pass_ms();
+    return what.pass == OperatorPass::kForward ? cost.forward_ms : cost.backward_ms;
   }
 
   std::optional<double> operator()(const MeasuredIteration& what) const {

@@ -22,12 +22,6 @@ constexpr TermException kTermExceptions[] = {
     {"all-reduce on 2 nodes >= 64 MiB",
      {.least_mean = 0.65, .most_spread = 1.6},
      "the network of A3 Mega reaches its rate from 1 GiB on"},
-    {"FBGEMM forward",
-     {.least_mean = 0.2, .most_mean = 0.6, .most_spread = 2.8},
-     "the formulas know neither its checks of bounds nor instructions of narrow rows"},
-    {"FBGEMM backward",
-     {.least_mean = 0.4, .most_mean = 1.6, .most_spread = 2.0},
-     "the formulas know neither instructions of narrow rows nor the cost of rows looked up often"},
 };
 
 }  // namespace

@@ -83,10 +83,10 @@ const CommModel& CostModels::comm_for(int devices) const {
 void validate(const ComputeModel& model, const std::string& where) {
   const std::string label = (where.empty() ? "" : where + ": ") + "compute model";
   const int inputs = model.table_network.inputs();
-  if (inputs != kTrafficFeatures && inputs != kTableFeatures) {
+  if (inputs != kOperatorFeatures && inputs != kTableFeatures) {
     throw Error(label + ", table network: takes " + std::to_string(inputs) + " inputs; expected " +
                 std::to_string(kTableFeatures) + " published table features or " +
-                std::to_string(kTrafficFeatures) + " of traffic");
+                std::to_string(kOperatorFeatures) + " of operators");
   }
   validate(model.features, inputs, label);
   validate(model.table_network, inputs, 0, label + ", table network");

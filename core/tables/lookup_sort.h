@@ -9,8 +9,8 @@ inline constexpr double kLookupWeightBytes = 4.0;  ///< Of Table::weighted: fp32
 
 /// A radix sort that groups lookups by row.
 struct LookupSort {
-  /// A plain copy moves so many in the time that the sort takes: docs/analytic_costs.md, "Compute
-  /// cost of a shard".
+  /// A plain copy moves so many in the time that the sort takes: docs/analytic_costs.md, "Of
+  /// touched rows only".
   double copied_bytes = 0.0;
   /// Kernels that sort, and that update rows by what is sorted.
   double launches = 0.0;
@@ -18,8 +18,5 @@ struct LookupSort {
 
 /// Of `lookups` 64-bit ids in tables of `rows` rows in all.
 [[nodiscard]] LookupSort lookup_sort(double lookups, double rows);
-
-/// And once more, with their weights beside them: the sort alone.
-[[nodiscard]] LookupSort weight_sort(double lookups, double rows);
 
 }  // namespace neuroshard

@@ -36,22 +36,4 @@ inline constexpr double kSectorBytes = 32.0;  ///< Smallest transfer from memory
   return arrays * moved_fp32_row_bytes(dim) + (state.per_row > 0 ? kSectorBytes : 0.0);
 }
 
-/// What a row of weights counts for in what cost models are told. These learn from fp32 that less
-/// than a sector costs as much as a sector, so that other types must not be less than that.
-[[nodiscard]] inline double counted_weight_row_bytes(WeightType type, int dim) {
-  return std::min(fp32_row_bytes(dim), moved_weight_row_bytes(type, dim));
-}
-
-/// A row that is touched: the forward pass reads it, the update reads and writes it, and the
-/// optimizer's state, too.
-[[nodiscard]] inline double touched_row_bytes(const TableMemory& memory, int dim) {
-  return counted_weight_row_bytes(memory.weight_type, dim) +
-         2.0 / 3.0 * moved_state_row_bytes(memory.optimizer, dim);
-}
-
-/// Likewise a lookup: the forward pass reads a row of weights, and the update one of gradients.
-[[nodiscard]] inline double looked_up_row_bytes(WeightType type, int dim) {
-  return (counted_weight_row_bytes(type, dim) + fp32_row_bytes(dim)) / 2.0;
-}
-
 }  // namespace neuroshard

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "core/tables/access_statistics.h"
-#include "core/tables/row_traffic.h"
+#include "core/tables/table_work.h"
 #include "neuroshard/error.h"
 #include "neuroshard/histogram_scale.h"
 
@@ -38,73 +38,86 @@ const FeatureOrder& feature_order() {
 }
 
 constexpr double kMib = 1048576.0;
-constexpr double kBytesPerId = 8.0;
-// No sample of training has means or weights of lookups. What they take besides is told as ids that
-// take as long, since the more of these, the longer operators take, whatever else they do: an id is
-// sorted, which takes as long as to copy 80 times its bytes, or to look up 54 times.
-constexpr double kCopiesOfId = 80.0;
-constexpr double kLookUpsOfId = 54.0;
-constexpr double kIdsOfWeights = 1.0 / 6.0;  // Sorted beside ids, but as plain copies.
-// Rows that are read once more to make gradients of weights: from memory each that is touched, and
-// such a part of the other lookups.
-constexpr double kMisses = 0.1;
 
-// Sorting the ids of the rows moves them so many times: the traffic features grow by it, which
-// need be right in their order of magnitude only.
-constexpr double kTransfersOfIds = 8.0;
+// Operators take the threads that their widest table needs, so that a network has to see which
+// widths there are.
+constexpr int kWidths[] = {32, 64, 128, 256};
 
-const std::vector<std::string>& traffic_feature_names() {
+const std::vector<std::string>& operator_feature_names() {
   static const std::vector<std::string>& names = *new std::vector<std::string>([] {
-    std::vector<std::string> list{"ids_mib",           "looked_up_mib",    "touched_mib",
-                                  "output_mib",        "traffic_log_rows", "traffic_log_touched",
-                                  "traffic_log_output"};
+    std::vector<std::string> list{"time_us",         "bags",
+                                  "lookups",         "rows",
+                                  "frequent_rows",   "looked_up_mib",
+                                  "updated_mib",     "output_mib",
+                                  "bag_warps",       "lookup_warps",
+                                  "row_warps",       "sorted_digits",
+                                  "two_moment_rows", "mean_mib",
+                                  "weighted_bags",   "weighted_lookups",
+                                  "weighted_warps",  "narrow_sequences",
+                                  "narrow_rows",     "time_log_updated",
+                                  "time_log_output", "time_log_pooling"};
+    for (const int width : kWidths) list.push_back("time_over_" + std::to_string(width));
     for (int bin = 0; bin < kHistogramBins; ++bin) {
-      list.push_back("traffic_bin_" + std::to_string(bin));
+      list.push_back("time_bin_" + std::to_string(bin));
     }
     return list;
   }());
   return names;
 }
 
-// Around 0 where most tables are: 1 MiB to 256 MiB.
 double scaled_log(double value, double middle) {
   constexpr double kOctaves = 4.0;
   return (std::log2(std::max(value, 1.0)) - middle) / kOctaves;
 }
 
 /// `profile`: of `samples` samples. docs/weights_format.md explains each number.
-std::array<float, kTrafficFeatures> traffic_features(const Table& table,
-                                                     const AccessProfile& profile, double samples,
-                                                     int dim) {
-  const double row_bytes = touched_row_bytes(table.memory, dim);
-  double ids = profile.lookups * kBytesPerId / kMib;
-  const double looked_up =
-      profile.lookups * looked_up_row_bytes(table.memory.weight_type, dim) / kMib;
-  const double touched = profile.distinct_rows * row_bytes / kMib;
-  const double output = samples * outputs_per_sample(table) * fp32_row_bytes(dim) / kMib;
-  if (table.weighted) {
-    const double reads = std::lerp(profile.distinct_rows, profile.lookups, kMisses);
-    const double read_again =
-        reads * counted_weight_row_bytes(table.memory.weight_type, dim) / kMib;
-    ids += kIdsOfWeights * ids + (read_again + output) / kLookUpsOfId;
-  }
-  // Gradients are read, divided and written.
-  if (table.pooling == Pooling::kMean) ids += 2.0 * output / kCopiesOfId;
-  const double traffic = kTransfersOfIds * ids + looked_up + touched + output;
-  std::array<float, kTrafficFeatures> features{};
+std::array<float, kOperatorFeatures> operator_features(const Table& table,
+                                                       const AccessProfile& profile, double samples,
+                                                       int dim) {
+  const TableWork work = table_work(table, profile, samples, dim);
+  const double share = warp_share(dim);
+  const double row_work = share * warp_passes(dim);
+  const double looked_up = work.lookups * work.weight_bytes / kMib;
+  const double updated = 2.0 * work.rows * (work.weight_bytes + work.state_bytes) / kMib;
+  const double output = work.output_bytes / kMib;
+  const double digits = work.lookups * std::log2(static_cast<double>(table.rows)) / kBitsPerPass;
+  // What it would take by itself, in its order of magnitude.
+  const double time =
+      1e-3 * (0.4 * work.bags + 0.08 * work.lookups + 0.4 * work.rows + 15.0 * work.frequent_rows) +
+      0.25 * (looked_up + updated + output);
+  std::array<float, kOperatorFeatures> features{};
   std::size_t next = 0;
   const auto put = [&](double value) { features[next++] = static_cast<float>(value); };
-  put(ids);
+  const auto put_if = [&](bool has, double value) { put(has ? value : 0.0); };
+  const bool mean = table.pooling == Pooling::kMean;
+  const bool narrow = is_narrow_sequence(table, dim);
+  put(time);
+  put(work.bags);
+  put(work.lookups);
+  put(work.rows);
+  put(work.frequent_rows);
   put(looked_up);
-  put(touched);
+  put(updated);
   put(output);
-  put(traffic * scaled_log(static_cast<double>(table.rows), 20.0));
-  put(traffic * scaled_log(touched * kMib, 24.0));
-  put(traffic * scaled_log(output * kMib, 24.0));
+  put(work.bags * share);
+  put(work.lookups * row_work);
+  put(work.rows * share);
+  put(digits);
+  put_if(has_two_moments(table.memory.optimizer), work.rows);
+  put_if(mean, output);
+  put_if(table.weighted, work.bags);
+  put_if(table.weighted, work.lookups);
+  put_if(table.weighted, work.lookups * row_work);
+  put_if(narrow, work.bags);
+  put_if(narrow, work.lookups * narrow_row_work(dim));
+  put(time * scaled_log(updated * kMib, 24.0));
+  put(time * scaled_log(output * kMib, 24.0));
+  put(time * scaled_log(work.bags > 0.0 ? work.lookups / work.bags : 0.0, 4.0));
+  for (const int width : kWidths) put_if(dim > width, time);
   for (int bin = 0; bin < kHistogramBins; ++bin) {
-    const double share =
+    const double share_of_bin =
         profile.lookups > 0.0 ? profile.rows[bin] * profile.touches[bin] / profile.lookups : 0.0;
-    put(traffic * share);
+    put(time * share_of_bin);
   }
   return features;
 }
@@ -113,10 +126,10 @@ std::array<float, kTrafficFeatures> traffic_features(const Table& table,
 
 std::span<const std::string> table_feature_names(int count) {
   if (count == kTableFeatures) return feature_order().names;
-  if (count == kTrafficFeatures) return traffic_feature_names();
+  if (count == kOperatorFeatures) return operator_feature_names();
   throw Error("no set of table features has " + std::to_string(count) + "; there are " +
               std::to_string(kTableFeatures) + " published ones and " +
-              std::to_string(kTrafficFeatures) + " of traffic");
+              std::to_string(kOperatorFeatures) + " of operators");
 }
 
 std::array<float, kTableFeatures> table_features(const Table& table, int dim) {
@@ -133,7 +146,7 @@ std::array<float, kTableFeatures> table_features(const Table& table, int dim) {
 
 OperatorFeatures::OperatorFeatures(int count, double samples) : count_(count), samples_(samples) {
   (void)table_feature_names(count);
-  if (count_ == kTrafficFeatures) scale_ = std::make_unique<const HistogramScale>(samples);
+  if (count_ == kOperatorFeatures) scale_ = std::make_unique<const HistogramScale>(samples);
 }
 OperatorFeatures::~OperatorFeatures() = default;
 OperatorFeatures::OperatorFeatures(OperatorFeatures&&) noexcept = default;
@@ -152,7 +165,7 @@ void OperatorFeatures::append(const Table& table, std::span<const int> dims,
   }
   const AccessProfile profile = access_profile(table, *scale_, samples_);
   for (const int dim : dims) {
-    const auto row = traffic_features(table, profile, samples_, dim);
+    const auto row = operator_features(table, profile, samples_, dim);
     features.insert(features.end(), row.begin(), row.end());
   }
 }

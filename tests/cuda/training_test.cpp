@@ -153,8 +153,8 @@ void expect_same_steps(CpuTrainee& cpu, CpuTrainee& host, const TrainingBackend&
 }
 
 TEST_F(Training, StepsOfTheComputeModel) {
-  for (const int features : {kTableFeatures, kTrafficFeatures}) {
-    const ComputeSamples samples = compute_samples(40, features == kTrafficFeatures);
+  for (const int features : {kTableFeatures, kOperatorFeatures}) {
+    const ComputeSamples samples = compute_samples(40, features == kOperatorFeatures);
     for (const TrainingLoss loss : {TrainingLoss::kSquared, TrainingLoss::kRelative}) {
       for (const std::size_t batch : {1, 39, 40}) {
         SCOPED_TRACE(features);

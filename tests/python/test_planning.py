@@ -362,20 +362,20 @@ def test_weights_of_hardware_that_none_were_trained_on() -> None:
     assert weights is ns.Weights.builtin("b200")
     assert "scaled from h200: on costs held back compute is off by 1." in weights.metadata["source"]
     links = ns.NodeLinks(in_node_gb_s=31.5, between_nodes_gb_s=12.5, host_gb_s=72.0)
-    mine = ns.Hardware(700.0, 48.0, links, name="mine", devices_per_node=4)
+    mine = ns.Hardware(700.0, 48.0, 70, 1.5, links, name="mine", devices_per_node=4)
     own = ns.Weights.builtin(mine)
     assert own.origin.startswith("built-in weights of mine (hardware: links of mine, mine; source: analytic")
     assert own.metadata["hardware.host_gb_s"] == "72"
-    assert mine == ns.Hardware(700.0, 48.0, links, name="mine", devices_per_node=4)
+    assert mine == ns.Hardware(700.0, 48.0, 70, 1.5, links, name="mine", devices_per_node=4)
     task = ns.Task([ns.Table(rows=100_000, dim=64, pooling_factor=8.0) for _ in range(16)], 8, 1 << 34)
     on_b200 = ns.Planner(weights, effort="fast", threads=1).plan(task)
     on_mine = ns.Planner(own, effort="fast", threads=1).plan(task)
     assert on_mine.cost is not None and on_b200.cost is not None
     assert on_mine.cost.cost_ms > 2.0 * on_b200.cost.cost_ms
     with pytest.raises(ns.Error, match="hardware: l2_mib is 0; give a number between"):
-        ns.Hardware(700.0, 0.0, links)
+        ns.Hardware(700.0, 0.0, 70, 1.5, links)
     with pytest.raises(ns.Error, match="hardware: between_nodes_gb_s is 0; give a number between"):
-        ns.Hardware(700.0, 4.0, ns.NodeLinks(in_node_gb_s=3.0))
+        ns.Hardware(700.0, 4.0, 70, 1.5, ns.NodeLinks(in_node_gb_s=3.0))
 
 
 def test_functions_of_the_package_are_those_of_a_planner() -> None:

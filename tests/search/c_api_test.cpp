@@ -245,7 +245,7 @@ TEST(CApi, PlansForAnyHardware) {
   double ms_of_mine = 0.0;
   double ms_of_t4 = 0.0;
   const char* const mine =
-      R"({"memory_gb_s": 5000, "l2_mib": 64, "in_node_gb_s": 600, "between_nodes_gb_s": 50})";
+      R"({"memory_gb_s": 5000, "l2_mib": 64, "multiprocessors": 132, "clock_ghz": 1.9, "in_node_gb_s": 600, "between_nodes_gb_s": 50})";
   for (const auto& [hardware, ms] : {std::pair(mine, &ms_of_mine), std::pair("t4", &ms_of_t4)}) {
     ns_planner* made = nullptr;
     ASSERT_EQ(created(hardware, &made), NS_OK) << ns_last_error();

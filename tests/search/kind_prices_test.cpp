@@ -71,7 +71,7 @@ TEST(KindPrices, EvensNodesOutByGrids) {
   Task task = two_nodes();
   task.tables.resize(1);
   CostModels models = with_prices(1e3, 0.0, 1e3);
-  models.kind_prices[ShardingKind::kTableRow].ms = {1e-6, 0.0, 1e-4, 0.0, 0.0};
+  models.kind_prices[ShardingKind::kTableRow].ms = {1e-3, 0.0, 0.1, 0.0, 0.0};
   const Planner planner(models, {.effort = Effort::kFast, .equal_widths = true, .threads = 1});
   const PlanResult result = planner.plan(task);
   expect_good(planner, task, result);

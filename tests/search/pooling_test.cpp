@@ -211,15 +211,14 @@ TEST(PoolingOfTables, BlocksOfRowsHaveNoMoreOutputsThanTheTable) {
             2 * 8 * 4096 * 512 / 4 + 4096 * 512 / 4 * 128 * 4 + 4096 * 128 * 4);
 }
 
-// Operators of what is not pooled are those of as many more samples, of weighted lookups those of
-// more traffic: no sample of training had either.
+// Samples of training had tables of all poolings, but seldom so many of one.
 TEST(PoolingOfTables, PredictedCostsMeetAnalyticOnes) {
   const auto compare = [](Pooling pooling, bool weighted, double pooling_factor, int dim,
                           double tolerance) {
     SCOPED_TRACE(::testing::Message() << name_of(pooling) << (weighted ? ", weighted" : "") << ", "
                                       << pooling_factor << " lookups, dim " << dim);
     Task task = sequence_task(8);
-    // Launches that are more are part of no feature: operators are long.
+    // Sequences are long, and few.
     if (pooling != Pooling::kNone) task.batch_size = kDefaultBatchSize;
     Table table = task.tables.front();
     table.rows = 2'000'000;

@@ -100,15 +100,17 @@ TEST(TaskFile, ReadsHardware) {
 }
 
 TEST(TaskFile, ReadsADatasheet) {
-  const std::string sheet = R"("hardware": {"name": "new", "memory_gb_s": 1000, "l2_mib": 8,
-      "devices_per_node": 4, "in_node_gb_s": 100, "between_nodes_gb_s": 10, "host_gb_s": 50}, )";
+  const std::string sheet =
+      R"("hardware": {"name": "new", "memory_gb_s": 1000, "l2_mib": 8, "multiprocessors": 90,
+      "clock_ghz": 1.5, "devices_per_node": 4, "in_node_gb_s": 100, "between_nodes_gb_s": 10, "host_gb_s": 50}, )";
   const TaskFile file =
       parse_task(task_text_with(sheet + R"("devices": 8, "memory_gb": 1, )"), "a.json");
   ASSERT_TRUE(file.hardware);
   EXPECT_EQ(file.hardware->name, "new");
   EXPECT_EQ(file.hardware->gpu.hbm_gb_per_s, 1000.0);
   EXPECT_EQ(file.hardware->gpu.l2_bytes, 8.0 * 1048576.0);
-  EXPECT_EQ(file.hardware->gpu.l2_gb_per_s, 1000.0 * kL2OfMemoryRate);
+  EXPECT_EQ(file.hardware->gpu.multiprocessors, 90);
+  EXPECT_EQ(file.hardware->gpu.clock_ghz, 1.5);
   EXPECT_EQ(file.hardware->network.links,
             (NodeLinks{.in_node_gb_s = 100.0, .between_nodes_gb_s = 10.0, .host_gb_s = 50.0}));
   EXPECT_EQ(task_of(file).devices_per_node, 4);

@@ -21,9 +21,9 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-Hardware datasheet(double memory_gb_s, double l2_mib) {
+Hardware datasheet(double memory_gb_s, double l2_mib, double clock_ghz = 1.5) {
   return {"mine",
-          {"mine", memory_gb_s, l2_mib * 1048576.0, memory_gb_s},
+          {"mine", memory_gb_s, l2_mib * 1048576.0, 100, clock_ghz},
           {"links of mine", 4, {.in_node_gb_s = 100.0, .between_nodes_gb_s = 10.0}}};
 }
 
@@ -51,15 +51,15 @@ TEST(ScaledWeights, SayWhatTheyAreAndHowAccurate) {
   const CostModels& models = builtin_weights("gb200");
   EXPECT_EQ(models.metadata.at("hardware"), "gb200-nvl72-ndr, gb200-186gb");
   EXPECT_THAT(models.metadata.at("source"),
-              HasSubstr("scaled from h200: on costs held back compute is off by 1."));
+              HasSubstr("scaled from h200: on costs held back compute is off by 2."));
   EXPECT_FALSE(models.metadata.contains("warning"));
   EXPECT_FALSE(models.metadata.contains("compute.test"));  // Not that of h200.
   EXPECT_EQ(builtin_place("gb200"), "built-in weights of gb200");
 }
 
-// Launches are all that costs on a memory that is a hundred times as fast.
+// Launches are all that costs on a GPU that is a hundred times as fast.
 TEST(ScaledWeights, WarnWhereTheyAreFarOff) {
-  const CostModels models = builtin_weights(datasheet(1e6, 100.0));
+  const CostModels models = builtin_weights(datasheet(1e6, 100.0, 100.0));
   ASSERT_TRUE(models.metadata.contains("warning")) << models.metadata.at("source");
   const Task task = task_of_tables(8, 8);
   const PlanResult result = Planner(models, {.effort = Effort::kFast, .threads = 1}).plan(task);

@@ -57,7 +57,7 @@ void expect_accurate(const CostModels& models, PlanAccuracy accuracy, int device
   }
   ASSERT_GT(accuracy.plans(), 30U);
   EXPECT_LE(accuracy.mape(), most);
-  EXPECT_LE(std::abs(accuracy.bias()), 2.0 / 3.0 * most);
+  EXPECT_LE(std::abs(accuracy.bias()), 0.75 * most);
 }
 
 TEST_P(WholePlans, ArePredictedWithinThreePercent) {

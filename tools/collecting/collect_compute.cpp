@@ -34,7 +34,7 @@ Protocol and what is measured: docs/collecting.md. The models: docs/analytic_cos
 
 // Of the seed; samples have the streams from 0 on.
 constexpr std::uint64_t kRowBlockStream = ~std::uint64_t{0};
-constexpr std::uint64_t kOptimizerStream = kRowBlockStream - 1;
+constexpr std::uint64_t kTableKindStream = kRowBlockStream - 1;
 
 struct CollectCompute {
   CollectionOptions collection;
@@ -47,7 +47,7 @@ struct CollectCompute {
   bool iterations = false;
   bool shares = false;
   bool row_blocks = false;
-  bool optimizers = false;
+  bool table_kinds = false;
   std::int64_t max_rows = kMaxRows;
   bool report_bandwidth = false;
 };
@@ -99,13 +99,13 @@ ComputeDrawOptions draw_of(const CollectCompute& command, const ComputeSourceOpt
       (source.backend != "analytic" || source.batch != kDefaultBatchSize)) {
     throw Error("--batches and --shares are for --backend analytic, without --batch");
   }
-  if (command.optimizers && source.backend != "analytic") {
-    throw Error("--optimizers is for --backend analytic; others measure SGD");
+  if (command.table_kinds && source.backend != "analytic") {
+    throw Error("--table-kinds is for --backend analytic; others measure fp32 sums with SGD");
   }
   return draw;
 }
 
-// Tables of the file, or blocks of their rows, with their optimizers or drawn ones.
+// Tables of the file, or blocks of their rows, of their kinds or drawn ones.
 std::vector<Table> tables_of(const CollectCompute& command) {
   TableConfigs configs = load_table_configs(command.table_configs);
   std::erase_if(configs.tables, [&](const Table& table) { return table.rows > command.max_rows; });
@@ -117,9 +117,9 @@ std::vector<Table> tables_of(const CollectCompute& command) {
     Random blocks(command.collection.seed, kRowBlockStream);
     configs.tables = draw_row_blocks(configs.tables, blocks);
   }
-  if (command.optimizers) {
-    Random optimizers(command.collection.seed, kOptimizerStream);
-    configs.tables = draw_optimizers(configs.tables, optimizers);
+  if (command.table_kinds) {
+    Random kinds(command.collection.seed, kTableKindStream);
+    configs.tables = draw_table_kinds(configs.tables, kinds);
   }
   return std::move(configs.tables);
 }
@@ -147,7 +147,7 @@ CollectionDescription description_of(const CollectCompute& command,
   if (command.iterations) description["samples"] = "iterations";
   if (command.shares) description["samples"] = "shares";
   if (command.row_blocks) description["tables"] = "row blocks";
-  if (command.optimizers) description["optimizers"] = "drawn";
+  if (command.table_kinds) description["table_kinds"] = "drawn";
   if (command.max_rows < kMaxRows) description["max_rows"] = std::to_string(command.max_rows);
   if (source.backend != "analytic") {
     description["warm_up"] = std::to_string(source.protocol.warm_up);
@@ -216,8 +216,9 @@ void add_collect_compute(CLI::App& collect, Action& chosen) {
                     "replicas");
   command->add_flag("--row-blocks", options->row_blocks,
                     "Take one of 2 to 1,024 row blocks of each table");
-  command->add_flag("--optimizers", options->optimizers,
-                    "Give half of the tables SGD, and each other one any optimizer");
+  command->add_flag("--table-kinds", options->table_kinds,
+                    "Make half of the tables fp32 sums with SGD, and each other one of any type of "
+                    "weights, optimizer and pooling, with or without weights of lookups");
   command->add_option("--max-rows", options->max_rows, "Leave larger tables out")->type_name("N");
   command->add_option("--memory-gb", options->memory_gb, "Most GiB of a sample's weights")
       ->capture_default_str();

@@ -186,7 +186,7 @@ int run(const TrainCompute& command, Console& console) {
   ComputeSamples samples = read_compute_samples(session.folders());
   const CostModels* const start = session.calibrated();
   if (start != nullptr ? start->compute.any_batch()
-                       : command.sizes.table_features == kTrafficFeatures) {
+                       : command.sizes.table_features == kOperatorFeatures) {
     session.serve_collected_batch(samples);
   }
   if (!samples.served.empty()) session.describe_batches(ranges_of(samples).at("samples"));
@@ -267,11 +267,11 @@ void add_train_compute(CLI::App& train, Action& chosen) {
       ->add_option_function<std::string>(
           "--features",
           [options](const std::string& name) {
-            options->sizes.table_features = name == "traffic" ? kTrafficFeatures : kTableFeatures;
+            options->sizes.table_features = name == "operator" ? kOperatorFeatures : kTableFeatures;
           },
           "What the network is told of a table: the published features, of batches of 65,536, or "
-          "traffic, of operators that serve any number of samples")
-      ->check(CLI::IsMember({"published", "traffic"}))
+          "those of operators that serve any number of samples")
+      ->check(CLI::IsMember({"published", "operator"}))
       ->default_str("published")
       ->group("Network");
   command->add_option("--head-layers", options->sizes.head, "Widths of the head's hidden layers")

@@ -1,22 +1,24 @@
 #include "weights/collection/analytic_compute.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "core/tables/access_statistics.h"
-#include "core/tables/kernel_rates.h"
-#include "core/tables/lookup_sort.h"
-#include "core/tables/row_traffic.h"
+#include "core/tables/table_work.h"
 
 namespace neuroshard {
 namespace {
 
-// Assumptions that no datasheet gives; docs/analytic_costs.md discusses them.
-constexpr double kUsableL2 = 0.8;  // The rest holds what only streams through.
+// Nanoseconds on the H100 that the terms were fitted on.
+constexpr double kFittedMultiprocessors = 132.0;
+constexpr double kFittedGhz = 1.98;
+constexpr double kFittedGbPerSecond = 3350.0;
 
-// Reads of weight rows that reach memory: the first touch of each, and all touches of rows that
-// do not fit in the cache beside the hotter ones. Tables run one after another, so each has the
-// cache to itself.
-double row_reads_from_memory(const AccessProfile& profile, double cached_rows) {
+constexpr double kCachedShare = 0.5;  // Of the L2; the rest holds what streams through.
+
+// Reads of rows that reach memory: the first of each, and all of rows that do not fit in the cache
+// beside the hotter ones. Tables run one after another, so each has the cache to itself.
+double rows_from_memory(const AccessProfile& profile, double cached_rows) {
   double reads = 0.0;
   for (int bin = kHistogramBins - 1; bin >= 0; --bin) {
     const double cached = std::min(profile.rows[bin], cached_rows);
@@ -26,93 +28,88 @@ double row_reads_from_memory(const AccessProfile& profile, double cached_rows) {
   return reads;
 }
 
-struct Traffic {
-  double memory_bytes = 0.0;
-  double l2_bytes = 0.0;
+/// Nanoseconds: launches, which take as long on any GPU, instructions, and KiB of memory.
+struct Nanoseconds {
+  double fixed = 0.0;
+  double instructions = 0.0;
+  double memory = 0.0;
 
-  void both(double bytes) {
-    memory_bytes += bytes;
-    l2_bytes += bytes;
-  }
   [[nodiscard]] double milliseconds(const GpuSpec& gpu) const {
-    const double memory_s = memory_bytes / (gpu.hbm_gb_per_s * kGatherRate * 1e9);
-    const double l2_s = l2_bytes / (gpu.l2_gb_per_s * kGatherRate * 1e9);
-    return 1e3 * std::max(memory_s, l2_s);
+    const double speed =
+        gpu.multiprocessors * gpu.clock_ghz / (kFittedMultiprocessors * kFittedGhz);
+    const double rate = gpu.hbm_gb_per_s / kFittedGbPerSecond;
+    return 1e-6 * (fixed + instructions / speed + memory / rate);
   }
 };
+
+double kib(double bytes) { return bytes / 1024.0; }
 
 }  // namespace
 
 AnalyticCompute analytic_compute(const GpuSpec& gpu, std::span<const Table> tables,
                                  double samples) {
-  AnalyticCompute cost;
-  if (tables.empty()) return cost;
-
-  const double cache_bytes = kUsableL2 * gpu.l2_bytes;
-  Traffic forward;
-  Traffic weight_gradients;
-  Traffic update;
-  double divided_bytes = 0.0;  // Gradients of means, which are divided by their lookups.
-  double lookups = 0.0;
-  double weighted_lookups = 0.0;
+  if (tables.empty()) return {};
+  // All rows have the threads of the widest.
+  const int widest = std::ranges::max_element(tables, {}, &Table::dim)->dim;
+  const double share = warp_share(widest);
+  const double row_work = share * warp_passes(widest);
+  const double cache_bytes = kCachedShare * gpu.l2_bytes;
   double rows = 0.0;
+  for (const Table& table : tables) rows += static_cast<double>(table.rows);
+  // Bits that do not fill a pass count by their part of one: a network cannot see where one begins.
+  const double passes = std::log2(rows) / kBitsPerPass;
+
+  Nanoseconds forward{.fixed = 12'700.0};
+  Nanoseconds backward{.fixed = 78'500.0};
+  double longest_bag = 0.0;
+  double frequent_rows = 0.0;
+  bool any_mean = false;
+  bool any_weighted = false;
   for (const Table& table : tables) {
     const AccessProfile profile = access_profile(table, samples);
-    const double bytes = moved_weight_row_bytes(table.memory.weight_type, table.dim);
-    const double gradient_bytes = moved_fp32_row_bytes(table.dim);
-    const double bags = samples * table.features;
-    const double outputs = samples * outputs_per_sample(table);
-    lookups += profile.lookups;
-    rows += static_cast<double>(table.rows);
+    const TableWork work = table_work(table, profile, samples, table.dim);
+    const double misses = rows_from_memory(profile, cache_bytes / work.weight_bytes);
+    longest_bag = std::max(longest_bag, work.bags > 0.0 ? work.lookups / work.bags : 0.0);
+    frequent_rows += work.frequent_rows;
 
-    const auto look_up = [&](Traffic& traffic) {
-      traffic.both(profile.lookups * kIndexBytes + bags * kIndexBytes);
-      traffic.both(outputs * fp32_row_bytes(table.dim));
-      traffic.memory_bytes += bytes * row_reads_from_memory(profile, cache_bytes / bytes);
-      traffic.l2_bytes += bytes * profile.lookups;
-      if (table.weighted) traffic.both(profile.lookups * kLookupWeightBytes);
-    };
-    look_up(forward);
-    if (table.weighted) {
-      // A product of a row and an output's gradient for each lookup: that is read where an output
-      // is written, and a gradient written where a weight is read.
-      look_up(weight_gradients);
-      weighted_lookups += profile.lookups;
-      update.both(profile.lookups * kLookupWeightBytes);
+    forward.instructions += work.bags * (0.255 + 0.121 * share);
+    forward.instructions += work.lookups * (0.0107 + 0.0164 * row_work);
+    forward.instructions += 0.0225 * misses;
+    forward.memory += 0.326 * kib(misses * work.weight_bytes) + 0.24 * kib(work.output_bytes);
+    if (is_narrow_sequence(table, table.dim)) {
+      forward.instructions += 0.114 * work.lookups * narrow_row_work(table.dim) + 0.5 * work.bags;
     }
+
+    // Gradients of outputs are read in the order of rows: once from memory, again if they do not
+    // fit.
+    const double gradients = std::min(work.outputs, work.lookups);
+    const double all_gradient_bytes = work.outputs * work.gradient_bytes;
+    const double kept = all_gradient_bytes > cache_bytes ? cache_bytes / all_gradient_bytes : 1.0;
+    const double gradient_reads = gradients + (work.lookups - gradients) * (1.0 - kept);
+    const double row_bytes = work.weight_bytes + work.state_bytes;
+    backward.instructions += 0.059 * work.bags;
+    backward.instructions += work.lookups * (0.0294 + 0.0363 * row_work + 0.0131 * passes);
+    backward.instructions += work.rows * (0.0477 + 0.361 * share);
+    backward.instructions += 28.9 * work.frequent_rows * share;
+    if (has_two_moments(table.memory.optimizer)) backward.instructions += 1.1 * work.rows;
+    backward.memory += 0.225 * kib(gradient_reads * work.gradient_bytes);
+    backward.memory += 0.27 * kib(2.0 * work.rows * row_bytes);  // Read and written.
     if (table.pooling == Pooling::kMean) {
-      divided_bytes += 2.0 * outputs * fp32_row_bytes(table.dim);
+      any_mean = true;
+      backward.memory += 0.4 * kib(2.0 * work.output_bytes);  // Gradients are divided.
     }
-
-    // Gradients of outputs, read in the order of rows: once from memory, again if they do not
-    // fit; then each touched row, and what the optimizer keeps of it, is read and written.
-    const double gradients = std::min(outputs, profile.lookups);
-    const double kept = std::min(1.0, cache_bytes / (outputs * gradient_bytes));
-    update.both(profile.lookups * kSortedBytes);
-    update.memory_bytes +=
-        gradient_bytes * (gradients + (profile.lookups - gradients) * (1.0 - kept));
-    update.l2_bytes += gradient_bytes * profile.lookups;
-    const double state_bytes = moved_state_row_bytes(table.memory.optimizer, table.dim);
-    update.both(2.0 * (bytes + state_bytes) * profile.distinct_rows);
+    if (table.weighted) {
+      any_weighted = true;
+      forward.instructions += 0.0076 * work.lookups;
+      // A product of a row and an output's gradient for each lookup.
+      backward.instructions += 0.365 * work.bags + work.lookups * (0.109 + 0.0496 * row_work);
+    }
   }
-
-  const LookupSort sort = lookup_sort(lookups, rows);
-  cost.forward_ms = forward.milliseconds(gpu);
-  cost.sort_ms = sort.copied_bytes / (gpu.hbm_gb_per_s * kCopyRate * 1e6);
-  cost.update_ms = update.milliseconds(gpu);
-  cost.forward_launch_ms = kLaunchMs;
-  cost.launch_ms = kLaunchMs * (1.0 + sort.launches);
-  if (divided_bytes > 0.0) {
-    cost.update_ms += divided_bytes / (gpu.hbm_gb_per_s * kCopyRate * 1e6);
-    cost.launch_ms += kLaunchMs;
-  }
-  if (weighted_lookups > 0.0) {
-    const LookupSort beside = weight_sort(weighted_lookups, rows);
-    cost.sort_ms += beside.copied_bytes / (gpu.hbm_gb_per_s * kCopyRate * 1e6);
-    cost.update_ms += weight_gradients.milliseconds(gpu);
-    cost.launch_ms += kLaunchMs * (1.0 + beside.launches);
-  }
-  return cost;
+  forward.instructions += 107.0 * longest_bag;
+  backward.fixed += 36'000.0 * std::min(frequent_rows, 1.0);
+  if (any_mean) backward.fixed += 38'000.0;
+  if (any_weighted) backward.fixed += 36'000.0;
+  return {.forward_ms = forward.milliseconds(gpu), .backward_ms = backward.milliseconds(gpu)};
 }
 
 }  // namespace neuroshard

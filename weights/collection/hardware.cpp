@@ -18,18 +18,16 @@ constexpr double kMib = 1048576.0;
 
 const std::vector<GpuSpec>& gpus() {
   static const auto& list = *new std::vector<GpuSpec>{
-      {"v100-sxm2-32gb", 900.0, 6.0 * kMib, 2048.0 * 1.530},
-      {"a100-sxm-80gb", 2039.0, 40.0 * kMib, 5120.0 * 1.410},
-      // NVIDIA publishes no L2 bandwidth for Hopper; taken as A100's bytes per clock.
-      {"h100-sxm-80gb", 3350.0, 50.0 * kMib, 5120.0 * 1.980},
-      {"h200-sxm-141gb", 4800.0, 50.0 * kMib, 5120.0 * 1.980},
-      // Nor for Blackwell: its two dies are taken as an A100 each.
-      {"b200-180gb", 8000.0, 126.0 * kMib, 10240.0 * 1.965},
-      {"gb200-186gb", 8000.0, 126.0 * kMib, 10240.0 * 1.965},
-      {"l40s-48gb", 864.0, 96.0 * kMib, kL2OfMemoryRate * 864.0},
-      {"a10-24gb", 600.0, 6.0 * kMib, kL2OfMemoryRate * 600.0},
-      {"t4-16gb", 320.0, 4.0 * kMib, kL2OfMemoryRate * 320.0},
-      {"mi300x-192gb", 5300.0, 256.0 * kMib, 17200.0},  // The Infinity Cache.
+      {"v100-sxm2-32gb", 900.0, 6.0 * kMib, 80, 1.530},
+      {"a100-sxm-80gb", 2039.0, 40.0 * kMib, 108, 1.410},
+      {"h100-sxm-80gb", 3350.0, 50.0 * kMib, 132, 1.980},
+      {"h200-sxm-141gb", 4800.0, 50.0 * kMib, 132, 1.980},
+      {"b200-180gb", 8000.0, 126.0 * kMib, 148, 1.965},
+      {"gb200-186gb", 8000.0, 126.0 * kMib, 152, 1.965},
+      {"l40s-48gb", 864.0, 96.0 * kMib, 142, 2.520},
+      {"a10-24gb", 600.0, 6.0 * kMib, 72, 1.695},
+      {"t4-16gb", 320.0, 4.0 * kMib, 40, 1.590},
+      {"mi300x-192gb", 5300.0, 256.0 * kMib, 304, 2.100},  // The Infinity Cache.
   };
   return list;
 }
@@ -131,12 +129,11 @@ const Hardware& hardware_named(std::string_view name) {
 }
 
 Hardware stated_hardware(const std::string& name, double memory_gb_s, double l2_mib,
-                         std::optional<double> l2_gb_s, const NodeNetwork& nodes,
+                         int multiprocessors, double clock_ghz, const NodeNetwork& nodes,
                          const std::string& where) {
-  Hardware hardware{
-      name,
-      {name, memory_gb_s, kMib * l2_mib, l2_gb_s.value_or(kL2OfMemoryRate * memory_gb_s)},
-      {"links of " + name, nodes.devices_per_node, nodes.links}};
+  Hardware hardware{name,
+                    {name, memory_gb_s, kMib * l2_mib, multiprocessors, clock_ghz},
+                    {"links of " + name, nodes.devices_per_node, nodes.links}};
   validate(hardware, where);
   return hardware;
 }
@@ -150,8 +147,8 @@ void validate(const Hardware& hardware, const std::string& where) {
   require_number(where, "memory_gb_s", hardware.gpu.hbm_gb_per_s, kLeastMemoryGbPerSecond,
                  kMostMemoryGbPerSecond);
   require_number(where, "l2_mib", hardware.gpu.l2_bytes / kMib, kLeastL2Mib, kMostL2Mib);
-  require_number(where, "l2_gb_s", hardware.gpu.l2_gb_per_s, kLeastMemoryGbPerSecond,
-                 kMostMemoryGbPerSecond);
+  require_number(where, "multiprocessors", hardware.gpu.multiprocessors, 1, kMostMultiprocessors);
+  require_number(where, "clock_ghz", hardware.gpu.clock_ghz, kLeastClockGhz, kMostClockGhz);
   require_number(where, "devices_per_node", hardware.network.gpus_per_node, 1, kMaxDevices);
   for (const NodeLinkField& field : kNodeLinkFields) {
     const double value = hardware.network.links.*field.gb_s;

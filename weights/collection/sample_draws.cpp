@@ -136,12 +136,18 @@ std::vector<Table> draw_row_blocks(std::span<const Table> tables, Random& random
   return blocks;
 }
 
-std::vector<Table> draw_optimizers(std::span<const Table> tables, Random& random) {
-  const std::span<const Optimizer> all = all_optimizers();
+std::vector<Table> draw_table_kinds(std::span<const Table> tables, Random& random) {
+  constexpr double kLongest = 32.0;  // Sequences have more lookups than bags.
+  constexpr Pooling kPoolings[] = {Pooling::kSum, Pooling::kMean, Pooling::kNone};
+  const auto any_of = [&](const auto& all) { return all[random.below(std::size(all))]; };
   std::vector<Table> drawn(tables.begin(), tables.end());
   for (Table& table : drawn) {
-    const bool plain = random.uniform() < 0.5;
-    table.memory.optimizer = plain ? Optimizer::kSgd : all[random.below(all.size())];
+    if (random.uniform() < 0.5) continue;
+    table.memory.optimizer = any_of(all_optimizers());
+    table.memory.weight_type = any_of(all_weight_types());
+    table.pooling = any_of(kPoolings);
+    table.weighted = table.pooling != Pooling::kNone && random.uniform() < 0.5;
+    if (table.pooling == Pooling::kNone) table.pooling_factor *= random.log_uniform(1.0, kLongest);
   }
   return drawn;
 }

@@ -36,8 +36,10 @@ struct ComputeDrawOptions {
 /// number log-uniform, or as many as the table has rows.
 [[nodiscard]] std::vector<Table> draw_row_blocks(std::span<const Table> tables, Random& random);
 
-/// The tables with optimizers: that of half of them is SGD, and any other of the rest.
-[[nodiscard]] std::vector<Table> draw_optimizers(std::span<const Table> tables, Random& random);
+/// The tables as fp32 sums with SGD, half of them, and each other one with any type of weights,
+/// optimizer and pooling, and with or without weights of lookups. Those that are not pooled have up
+/// to 32 times as many lookups.
+[[nodiscard]] std::vector<Table> draw_table_kinds(std::span<const Table> tables, Random& random);
 
 /// Draws the tables of one compute sample as the published program does: their number uniform in
 /// 1 ... max_tables, ids uniform (with replacement), drawn anew until they fit in memory.

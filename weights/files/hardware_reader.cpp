@@ -1,6 +1,5 @@
 #include "weights/files/hardware_reader.h"
 
-#include <optional>
 #include <string>
 
 #include "core/base/message_text.h"
@@ -24,8 +23,8 @@ Hardware read_datasheet(const JsonObject& object) {
   const double memory_gb_s =
       object.number("memory_gb_s", kLeastMemoryGbPerSecond, kMostMemoryGbPerSecond);
   const double l2_mib = object.number("l2_mib", kLeastL2Mib, kMostL2Mib);
-  const std::optional<double> l2_gb_s =
-      object.number_if_any("l2_gb_s", kLeastMemoryGbPerSecond, kMostMemoryGbPerSecond);
+  const int multiprocessors = object.small_integer("multiprocessors", 1, kMostMultiprocessors);
+  const double clock_ghz = object.number("clock_ghz", kLeastClockGhz, kMostClockGhz);
   NodeNetwork nodes{.devices_per_node =
                         object.has("devices_per_node")
                             ? object.small_integer("devices_per_node", 1, kMaxDevices)
@@ -35,7 +34,8 @@ Hardware read_datasheet(const JsonObject& object) {
     nodes.links.*field.gb_s = object.number(field.name, kLeastGbPerSecond, kMostGbPerSecond);
   }
   object.reject_unknown_fields();
-  return stated_hardware(name, memory_gb_s, l2_mib, l2_gb_s, nodes, object.where());
+  return stated_hardware(name, memory_gb_s, l2_mib, multiprocessors, clock_ghz, nodes,
+                         object.where());
 }
 
 }  // namespace

@@ -15,7 +15,7 @@ namespace neuroshard {
 namespace {
 
 const char* const kFormat = "neuroshard.weights";
-// Version 2 has table features of traffic, all-reduces, or prices of kinds of sharding.
+// Version 2 has operator features, all-reduces, or prices of kinds of sharding.
 const char* const kPublishedVersion = "1";
 const char* const kVersion = "2";
 const char* const kAllReduce = "all_reduce.lines";
@@ -43,9 +43,9 @@ std::map<std::string, std::string> expected_metadata(
     return found != metadata.end() && found->second == text;
   };
   const std::string version = is("version", kVersion) ? kVersion : kPublishedVersion;
-  auto traffic = format_metadata(version, kTrafficFeatures);
-  const bool is_traffic = version == kVersion && is("table_features", traffic.at("table_features"));
-  return is_traffic ? traffic : format_metadata(version, kTableFeatures);
+  auto of_operators = format_metadata(version, kOperatorFeatures);
+  const bool are = version == kVersion && is("table_features", of_operators.at("table_features"));
+  return are ? of_operators : format_metadata(version, kTableFeatures);
 }
 
 AllReduceModel take_all_reduce(TensorMap& tensors, const std::string& where) {
@@ -179,8 +179,9 @@ void take_metadata(std::map<std::string, std::string>& metadata, const std::stri
   }
   if (node.mapped() != expected) {
     const std::string others = key == "version" ? "' and '" + std::string(kVersion) : "";
+    const std::string remedy = key == "table_features" ? "; train the weights anew" : "";
     throw Error(where + ": the metadata's '" + key + "' is '" + node.mapped() +
-                "'; this program reads '" + expected + others + "'");
+                "'; this program reads '" + expected + others + "'" + remedy);
   }
 }
 

@@ -37,18 +37,18 @@ compute many "$folder/like_published" --samples 4000 --seed 12 --max-tables 60 -
 # Analytic costs need no memory, so tables of any size can be drawn.
 roomy=(--max-dim 256 --memory-gb 1e6)
 compute wide "$folder/wide" --samples 12000 --seed 13 "${roomy[@]}"
-compute wide_few "$folder/wide" --samples 14000 --seed 14 --max-tables 2 "${roomy[@]}" --batches --optimizers
+compute wide_few "$folder/wide" --samples 14000 --seed 14 --max-tables 2 "${roomy[@]}" --batches --table-kinds
 # Dims that are no powers of two.
 compute wide_odd "$folder/wide" --samples 4000 --seed 16 --max-dim 200 --memory-gb 1e6 --batches
 compute wide_odd2 "$folder/wide" --samples 3000 --seed 26 --max-dim 144 --memory-gb 1e6 --batches
 # Devices of real plans: hundreds of narrow slices of few tables, or one slice.
 compute slices "$folder/wide" --slices --samples 16000 --seed 19 --max-tables 600 "${roomy[@]}" \
-  --batches --optimizers
+  --batches --table-kinds
 compute batches "$folder/wide" --samples 18000 --seed 20 "${roomy[@]}" --batches
 compute batches_many "$folder/wide" --samples 6000 --seed 21 --max-tables 60 "${roomy[@]}" --batches \
-  --optimizers
+  --table-kinds
 compute blocks "$folder/wide" --samples 12000 --seed 22 "${roomy[@]}" --batches --row-blocks \
-  --max-tables 60 --optimizers
+  --max-tables 60 --table-kinds
 # Replicas: small tables, and a device's part of the samples.
 replicas=("${roomy[@]}" --shares --max-rows 1000000)
 compute shares "$folder/wide" --samples 12000 --seed 23 "${replicas[@]}" --max-tables 100
@@ -95,7 +95,7 @@ train() {
   if [ -e "$round.safetensors" ]; then return; fi
   # A state beside it is of training that was stopped.
   if [ ! -e "$round.compute.safetensors" ] || [ -e "$round.compute.safetensors.compute.partial" ]; then
-    "$neuroshard" train compute --features traffic "${compute_data[@]}" --loss relative --epochs "$2" \
+    "$neuroshard" train compute --features operator "${compute_data[@]}" --loss relative --epochs "$2" \
       --batch 128 --seed 5 --source "$source" --output "$round.compute.safetensors" \
       --log "$round.compute.csv" --threads "$threads" --resume
   fi

@@ -86,7 +86,7 @@ class ComputeCandidates {
                              Random random(options.seed, kAnewStream);
                              return std::make_unique<training::ComputeTrainee>(
                                  samples_, used,
-                                 ComputeNetworkSizes{.table_features = kTrafficFeatures}, options,
+                                 ComputeNetworkSizes{.table_features = kOperatorFeatures}, options,
                                  training::best_matrix_kernels(), team_, random);
                            },
                            options});

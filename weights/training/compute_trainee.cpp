@@ -63,8 +63,8 @@ ComputeTrainee::ComputeTrainee(const ComputeSamples& samples, const OperatorPiec
                      Networks{{widths(sizes.table_features, sizes.table_network), true, random},
                               {head_widths(sizes), false, random}},
                      options, kernels, team) {
-  if (sizes.table_features == kTrafficFeatures) {
-    scale_by_traffic(pieces, training);
+  if (sizes.table_features == kOperatorFeatures) {
+    scale_by_time(pieces, training);
   } else {
     scale_as_published(pieces, training);
   }
@@ -144,20 +144,18 @@ void ComputeTrainee::scale_as_published(const OperatorPieces& pieces,
   }
 }
 
-void ComputeTrainee::scale_by_traffic(const OperatorPieces& pieces,
-                                      std::span<const std::uint32_t> training) {
+void ComputeTrainee::scale_by_time(const OperatorPieces& pieces,
+                                   std::span<const std::uint32_t> training) {
   const std::size_t count = pieces.count;
-  const auto traffic_of = [&](std::size_t piece) {
-    double traffic = 0.0;
-    for (const float feature : pieces.features_of(piece).first(kTrafficAmounts)) traffic += feature;
-    return std::max(traffic, 1e-12);
+  const auto time_of = [&](std::size_t piece) {
+    return std::max<double>(pieces.features_of(piece).front(), 1e-12);
   };
   std::vector<double> squares(count, 0.0);
   for (std::size_t i = 0; i < pieces.size(); ++i) {
-    const double traffic = traffic_of(i);
+    const double time = time_of(i);
     const auto features = pieces.features_of(i);
     for (std::size_t f = 0; f < count; ++f) {
-      squares[f] += features[f] / traffic * (features[f] / traffic);
+      squares[f] += features[f] / time * (features[f] / time);
     }
   }
   features_.mean.assign(count, 0.0F);
@@ -170,7 +168,7 @@ void ComputeTrainee::scale_by_traffic(const OperatorPieces& pieces,
       table_network_.disconnect_input(static_cast<int>(f));
     }
   }
-  // Without biases embeddings are in proportion to traffic however small it is.
+  // Without biases embeddings are in proportion to the work however small it is.
   table_network_.leave_out_biases();
 
   double log_cost = 0.0;
@@ -179,12 +177,12 @@ void ComputeTrainee::scale_by_traffic(const OperatorPieces& pieces,
   for (const std::uint32_t sample : training) {
     const float cost_ms = samples_.cost_ms[sample];
     least_ms = std::min(least_ms, cost_ms);
-    double traffic = 0.0;
+    double time = 0.0;
     for (std::size_t i = samples_.offsets[sample]; i < samples_.offsets[sample + 1]; ++i) {
-      traffic += traffic_of(piece_ids_[i]);
+      time += time_of(piece_ids_[i]);
     }
     log_cost += std::log(std::max(cost_ms, 1e-6F));
-    log_rate += std::log(std::max(cost_ms, 1e-6F) / std::max(traffic, 1.0));
+    log_rate += std::log(std::max(cost_ms, 1e-6F) / std::max(time, 1.0));
   }
   const auto samples = static_cast<double>(training.size());
   typical_ms_ = static_cast<float>(std::exp(log_cost / samples));

@@ -75,9 +75,9 @@ class ComputeTrainee final : public CpuTrainee {
   void normalize_inputs(const OperatorPieces& pieces);
   /// Features and costs have mean 0 and deviation 1.
   void scale_as_published(const OperatorPieces& pieces, std::span<const std::uint32_t> training);
-  /// Features, in relation to the traffic of their piece, are of the size of 1, and costs in
-  /// relation to that of their sample.
-  void scale_by_traffic(const OperatorPieces& pieces, std::span<const std::uint32_t> training);
+  /// Features, in relation to the `time_us` of their piece, are of the size of 1, and
+  /// costs in relation to that of their sample.
+  void scale_by_time(const OperatorPieces& pieces, std::span<const std::uint32_t> training);
   void embed_chunk(std::size_t chunk);
   void pool(std::size_t sample_in_batch);
   void score_chunk(std::size_t chunk, std::size_t batch);

@@ -85,7 +85,7 @@ float LinearCost::cost_ms(const ComputeSamples& samples, const OperatorPieces& p
 
 ComputeSamples drawn_operators(const ComputeSamples& samples, std::span<const std::uint32_t> used,
                                std::size_t count, std::uint64_t seed) {
-  const LinearCost linear(samples, operator_pieces(samples, kTrafficFeatures), used);
+  const LinearCost linear(samples, operator_pieces(samples, kOperatorFeatures), used);
   std::vector<std::uint32_t> tables;
   float least_ms = samples.cost_ms[used.front()];
   for (const std::uint32_t sample : used) {
@@ -107,7 +107,7 @@ ComputeSamples drawn_operators(const ComputeSamples& samples, std::span<const st
     drawn.served.push_back(samples.served_by(like));
     drawn.cost_ms.push_back(0.0F);
   }
-  const OperatorPieces pieces = operator_pieces(drawn, kTrafficFeatures);
+  const OperatorPieces pieces = operator_pieces(drawn, kOperatorFeatures);
   for (std::size_t i = 0; i < count; ++i) {
     drawn.cost_ms[i] = std::max(linear.cost_ms(drawn, pieces, i), least_ms);
   }

@@ -8,12 +8,12 @@
 
 namespace neuroshard::training {
 
-/// What an operator costs as a sum: so much for each feature of traffic of its tables, for the
+/// What an operator costs as a sum: so much for each operator feature of its tables, for the
 /// lengths of their bags, and once. Few samples decide so few numbers.
 class LinearCost {
  public:
   /// Of the samples `used`, by ridge regression of errors relative to the costs, of which large
-  /// ones count in proportion and not by their squares (Huber). `pieces` has kTrafficFeatures.
+  /// ones count in proportion and not by their squares (Huber). `pieces` has kOperatorFeatures.
   LinearCost(const ComputeSamples& samples, const OperatorPieces& pieces,
              std::span<const std::uint32_t> used);
 

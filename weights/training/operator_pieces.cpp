@@ -17,7 +17,7 @@ void require_usual_batch(const ComputeSamples& samples) {
   if (other == samples.served.end()) return;
   throw Error("compute sample " + std::to_string(other - samples.served.begin()) + " is of " +
               std::to_string(*other) + " samples, but the published table features know " +
-              std::to_string(kDefaultBatchSize) + " only; take those of traffic");
+              std::to_string(kDefaultBatchSize) + " only; take those of operators");
 }
 
 }  // namespace

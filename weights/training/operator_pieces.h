@@ -20,7 +20,7 @@ struct OperatorPieces {
 };
 
 /// `table_features`: kTableFeatures, of which there is a piece for every table, whether a sample
-/// has it or not, or kTrafficFeatures. Throws Error if the published ones are asked for and a
+/// has it or not, or kOperatorFeatures. Throws Error if the published ones are asked for and a
 /// sample is not of kDefaultBatchSize samples.
 [[nodiscard]] OperatorPieces operator_pieces(const ComputeSamples& samples, int table_features);
 

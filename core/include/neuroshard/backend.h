@@ -223,12 +223,12 @@ class Backend {
   /// Floats of a row of embeddings: the outputs of the table network, rounded up to a multiple of
   /// 8; the rest is 0.
   [[nodiscard]] int embedding_width() const { return traits_.embedding_width; }
-  /// Features that the compute model takes of a piece: kTableFeatures or kTrafficFeatures.
+  /// Features that the compute model takes of a piece: kTableFeatures or kOperatorFeatures.
   [[nodiscard]] int table_features() const { return traits_.table_features; }
   /// Whether the cost of every operator depends on the weight types of its tables: features of
   /// traffic do, the published ones and prices of kinds are of fp32.
   [[nodiscard]] bool follows_weight_types() const {
-    return table_features() == kTrafficFeatures && traits_.kind_prices.empty();
+    return table_features() == kOperatorFeatures && traits_.kind_prices.empty();
   }
   /// CostModels::setting.
   [[nodiscard]] const CommSetting& comm_setting() const { return traits_.setting; }

@@ -43,12 +43,12 @@ struct Normalization {
 /// cost_ms = head(sum over tables of ReLU(table_network(features))).
 struct ComputeModel {
   Normalization features;
-  /// kTableFeatures or kTrafficFeatures -> ... -> embedding width, ReLU after *every* layer.
+  /// kTableFeatures or kOperatorFeatures -> ... -> embedding width, ReLU after *every* layer.
   Mlp table_network;
   Mlp head;  ///< embedding width -> ... -> 1, no ReLU after the last layer.
 
   /// Whether it knows operators of any number of samples, not of kDefaultBatchSize alone.
-  [[nodiscard]] bool any_batch() const { return table_network.inputs() == kTrafficFeatures; }
+  [[nodiscard]] bool any_batch() const { return table_network.inputs() == kOperatorFeatures; }
 };
 
 /// The published communication network: all devices in, all costs out, for one device count.

@@ -20,13 +20,10 @@ namespace neuroshard {
 inline constexpr int kTableFeatures = kHistogramBins + 3;
 
 /// Features of an operator that serves any number of samples: docs/weights_format.md defines them.
-/// Each is an amount of memory traffic, or one times a number without unit, so that a network
-/// without biases gives costs in proportion to the traffic. Rows of weights count by their type.
-inline constexpr int kTrafficFeatures = kHistogramBins + 7;
-
-/// The first of them are the amounts themselves, MiB: ids, rows looked up, distinct rows touched,
-/// and pooled outputs.
-inline constexpr int kTrafficAmounts = 4;
+/// The first, `time_us`, says roughly what a table takes by itself; the others are amounts that
+/// cost time, or that time multiplied by a number without unit, so that a network without biases
+/// gives costs in proportion to the work.
+inline constexpr int kOperatorFeatures = kHistogramBins + 26;
 
 /// Names of either set, in the order of the inputs. Throws Error if no set has `count` features.
 [[nodiscard]] std::span<const std::string> table_feature_names(int count = kTableFeatures);

@@ -42,10 +42,10 @@ TEST(TaskModels, ModelsOfPublishedFeaturesKnowOneBatch) {
 
 TEST(TaskModels, OthersKnowARange) {
   for (const std::int64_t batch : {1024, 5000, 65536, 4194304}) {
-    EXPECT_EQ(batch_error(kTrafficFeatures, batch), "") << batch;
+    EXPECT_EQ(batch_error(kOperatorFeatures, batch), "") << batch;
   }
   for (const std::int64_t batch : {1, 1023, 4194305}) {
-    EXPECT_THAT(batch_error(kTrafficFeatures, batch), HasSubstr("1,024 to 4,194,304")) << batch;
+    EXPECT_THAT(batch_error(kOperatorFeatures, batch), HasSubstr("1,024 to 4,194,304")) << batch;
   }
 }
 
@@ -388,7 +388,7 @@ TEST(TaskModels, ABackendServesTasksOfItsNodes) {
 
 TEST(TaskModels, ModelsOfPublishedFeaturesLeaveIdsOut) {
   EXPECT_FALSE(models_with(kTableFeatures).prices_ids());
-  EXPECT_TRUE(models_with(kTrafficFeatures).prices_ids());
+  EXPECT_TRUE(models_with(kOperatorFeatures).prices_ids());
 }
 
 }  // namespace

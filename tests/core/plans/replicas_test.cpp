@@ -62,7 +62,7 @@ TEST(Replicas, CostAnOperatorOnAPartOfTheBatchAndAnAllReduceOnEveryDevice) {
   const PlanCost sharded = simulate(*backend, others, plan_of_others());
   const PlanCost cost = simulate(*backend, task, replicated_plan());
 
-  const OperatorFeatures part(kTrafficFeatures, 65536.0 / 4);
+  const OperatorFeatures part(kOperatorFeatures, 65536.0 / 4);
   std::vector<float> features;
   part.append(task.tables[1], 16, features);
   std::vector<float> embedding(static_cast<std::size_t>(backend->embedding_width()));

@@ -1,6 +1,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
+#include <span>
+#include <string>
 #include <tuple>
 #include <vector>
 
@@ -22,55 +25,124 @@ TEST(TableFeatures, NamesAreInLexicographicOrder) {
   EXPECT_EQ(names[19], "row");
 }
 
-TEST(OperatorFeatures, AreAmountsOfTraffic) {
+// By name.
+std::map<std::string, double> operator_features(const Table& table, int dim,
+                                                double samples = 65536.0) {
+  std::vector<float> row;
+  OperatorFeatures(kOperatorFeatures, samples).append(table, dim, row);
+  const std::span<const std::string> names = table_feature_names(kOperatorFeatures);
+  EXPECT_EQ(row.size(), names.size());
+  std::map<std::string, double> features;
+  for (std::size_t i = 0; i < names.size(); ++i) features[names[i]] = row[i];
+  EXPECT_EQ(features.size(), names.size());
+  return features;
+}
+
+Table streaming_table() {
   Table table{
       .name = "", .rows = 1 << 20, .dim = 64, .pooling_factor = 2.0, .access_histogram = {}};
   table.access_histogram[0] = 1.0;  // Each of 131,072 lookups has a row of its own.
-  std::vector<float> features;
-  OperatorFeatures(kTrafficFeatures).append(table, 64, features);
-  ASSERT_EQ(features.size(), table_feature_names(kTrafficFeatures).size());
-  EXPECT_EQ(features[0], 1.0F);   // 131,072 ids.
-  EXPECT_EQ(features[1], 32.0F);  // Rows looked up, and
-  EXPECT_EQ(features[2], 32.0F);  // touched.
-  EXPECT_EQ(features[3], 16.0F);  // 65,536 outputs.
-  const float traffic = 8.0F + 32.0F + 32.0F + 16.0F;
-  EXPECT_EQ(features[4], 0.0F);             // Just 2^20 rows.
-  EXPECT_EQ(features[5], traffic * 0.25F);  // 2^25 bytes touched,
-  EXPECT_EQ(features[6], 0.0F);             // 2^24 of outputs.
-  EXPECT_EQ(features[7], traffic);          // All of it of rows that are touched once.
-  for (int bin = 1; bin < kHistogramBins; ++bin) EXPECT_EQ(features[7 + bin], 0.0F);
+  return table;
 }
 
-TEST(OperatorFeatures, CountRowsAsWideAsTheirWeights) {
-  Table table{
-      .name = "", .rows = 1 << 20, .dim = 64, .pooling_factor = 2.0, .access_histogram = {}};
-  table.access_histogram[0] = 1.0;
-  const auto features_of = [&](WeightType type, int dim) {
-    table.memory.weight_type = type;
-    std::vector<float> features;
-    OperatorFeatures(kTrafficFeatures).append(table, dim, features);
-    return features;
+TEST(OperatorFeatures, AreAmountsOfWork) {
+  const auto features = operator_features(streaming_table(), 64);
+  const double time = 1e-3 * (0.4 * 65536 + (0.08 + 0.4) * 131072) + 0.25 * (32.0 + 64.0 + 16.0);
+  EXPECT_NEAR(features.at("time_us"), time, 1e-3);
+  std::map<std::string, double> others;
+  const auto near_time = [&](const std::string& name, double share) {
+    EXPECT_NEAR(features.at(name), time * share, 1e-3) << name;
+    others[name] = features.at(name);
   };
-  // 131,072 rows of 128 bytes, and as many gradients of 256; outputs are fp32.
-  const std::vector<float> fp16 = features_of(WeightType::kFp16, 64);
-  EXPECT_EQ(fp16[0], 1.0F);
-  EXPECT_EQ(fp16[1], (16.0F + 32.0F) / 2.0F);
-  EXPECT_EQ(fp16[2], 16.0F);
-  EXPECT_EQ(fp16[3], 16.0F);
-  EXPECT_EQ(fp16[7], 8.0F + 24.0F + 16.0F + 16.0F);
-  EXPECT_EQ(features_of(WeightType::kBf16, 64), fp16);
-  const std::vector<float> int8 = features_of(WeightType::kInt8, 64);
-  EXPECT_EQ(int8[1], (9.0F + 32.0F) / 2.0F);  // Rows of 72 bytes, scale and bias included.
-  EXPECT_EQ(int8[2], 9.0F);
-  EXPECT_EQ(int8[3], 16.0F);
-  // Rows of 16 columns are a sector in both, those of fewer in fp32, too.
-  EXPECT_EQ(features_of(WeightType::kInt8, 16), features_of(WeightType::kFp16, 16));
-  EXPECT_NE(features_of(WeightType::kFp16, 16), features_of(WeightType::kFp32, 16));
-  for (const int dim : {4, 8}) {
-    for (const WeightType type : all_weight_types()) {
-      EXPECT_EQ(features_of(type, dim), features_of(WeightType::kFp32, dim));
+  near_time("time_us", 1.0);
+  near_time("time_log_updated", 0.5);  // 2^26 bytes are read and written,
+  near_time("time_log_output", 0.0);   // 2^24 are put out,
+  near_time("time_log_pooling", -0.75);
+  near_time("time_over_32", 1.0);
+  near_time("time_bin_0", 1.0);  // All of it in rows that are touched once.
+  others["bags"] = 65536;
+  others["lookups"] = 131072;
+  others["rows"] = 131072;
+  others["looked_up_mib"] = 32;
+  others["updated_mib"] = 64;
+  others["output_mib"] = 16;
+  others["bag_warps"] = 32768;
+  others["lookup_warps"] = 65536;
+  others["row_warps"] = 65536;
+  others["sorted_digits"] = 131072 * 20 / 8;
+  for (const auto& [name, value] : features) {
+    EXPECT_EQ(value, others.contains(name) ? others.at(name) : 0.0) << name;
+  }
+}
+
+TEST(OperatorFeatures, WidthsDecideWarps) {
+  const Table table = streaming_table();
+  for (const auto& [dim, share, passes] :
+       {std::tuple(4, 0.25, 1), std::tuple(32, 0.25, 1), std::tuple(36, 0.5, 1),
+        std::tuple(64, 0.5, 1), std::tuple(68, 1.0, 1), std::tuple(128, 1.0, 1),
+        std::tuple(132, 1.0, 2), std::tuple(256, 1.0, 2), std::tuple(260, 1.0, 3)}) {
+    SCOPED_TRACE(dim);
+    const auto features = operator_features(table, dim);
+    EXPECT_EQ(features.at("bag_warps"), 65536 * share);
+    EXPECT_EQ(features.at("lookup_warps"), 131072 * share * passes);
+    for (const int width : {32, 64, 128, 256}) {
+      EXPECT_EQ(features.at("time_over_" + std::to_string(width)),
+                dim > width ? features.at("time_us") : 0.0);
     }
   }
+}
+
+TEST(OperatorFeatures, CountRowsAsWideAsTheirWeightsAndStates) {
+  Table table = streaming_table();
+  const auto mib = [&](WeightType type, int dim) {
+    table.memory.weight_type = type;
+    const auto features = operator_features(table, dim);
+    return std::tuple(features.at("looked_up_mib"), features.at("updated_mib"),
+                      features.at("output_mib"));
+  };
+  EXPECT_EQ(mib(WeightType::kFp16, 64), std::tuple(16.0, 32.0, 16.0));  // Outputs are fp32.
+  EXPECT_EQ(mib(WeightType::kBf16, 64), std::tuple(16.0, 32.0, 16.0));
+  EXPECT_EQ(mib(WeightType::kInt8, 64), std::tuple(9.0, 18.0, 16.0));  // Scale and bias, too.
+  // Rows are a sector at least.
+  for (const WeightType type : all_weight_types()) {
+    EXPECT_EQ(mib(type, 4), std::tuple(4.0, 8.0, 1.0));
+  }
+  table.memory.optimizer = Optimizer::kAdam;
+  EXPECT_EQ(mib(WeightType::kFp32, 64), std::tuple(32.0, 3 * 64.0, 16.0));
+  EXPECT_EQ(operator_features(table, 64).at("two_moment_rows"), 131072);
+  table.memory.optimizer = Optimizer::kAdagrad;
+  EXPECT_EQ(mib(WeightType::kFp32, 64), std::tuple(32.0, 2 * 64.0, 16.0));
+  EXPECT_EQ(operator_features(table, 64).at("two_moment_rows"), 0.0);
+}
+
+TEST(OperatorFeatures, SayHowATableIsPooled) {
+  Table table = streaming_table();
+  table.pooling = Pooling::kMean;
+  EXPECT_EQ(operator_features(table, 64).at("mean_mib"), 16.0);
+  table.weighted = true;
+  const auto weighted = operator_features(table, 64);
+  EXPECT_EQ(weighted.at("weighted_bags"), 65536);
+  EXPECT_EQ(weighted.at("weighted_lookups"), 131072);
+  EXPECT_EQ(weighted.at("weighted_warps"), 65536);
+  table.weighted = false;
+  table.pooling = Pooling::kNone;
+  EXPECT_EQ(operator_features(table, 64).at("output_mib"), 32.0);
+  EXPECT_EQ(operator_features(table, 64).at("narrow_rows"), 0.0);
+  const auto narrow = operator_features(table, 32);
+  EXPECT_EQ(narrow.at("narrow_sequences"), 65536);
+  EXPECT_EQ(narrow.at("narrow_rows"), 131072);
+}
+
+TEST(OperatorFeatures, CountRowsThatAreLookedUpOften) {
+  Table table = streaming_table();
+  table.access_histogram = {};
+  table.access_histogram[5] = 1.0;
+  EXPECT_EQ(operator_features(table, 64).at("frequent_rows"), 0.0);
+  table.access_histogram = {};
+  table.access_histogram[6] = 1.0;
+  const auto features = operator_features(table, 64);
+  EXPECT_EQ(features.at("frequent_rows"), features.at("rows"));
+  EXPECT_GT(features.at("rows"), 0.0);
 }
 
 TEST(OperatorFeatures, PublishedOnesAreTheSameForAllSamples) {
@@ -87,7 +159,7 @@ TEST(OperatorFeatures, PublishedOnesAreTheSameForAllSamples) {
 TEST(OperatorFeatures, AppendAllDimsOfATable) {
   Table table{.name = "", .rows = 5000, .dim = 64, .pooling_factor = 2.5, .access_histogram = {}};
   table.access_histogram[1] = 1.0;
-  for (const int count : {kTableFeatures, kTrafficFeatures}) {
+  for (const int count : {kTableFeatures, kOperatorFeatures}) {
     const OperatorFeatures of_operator(count, 4096.0);
     std::vector<float> one_by_one;
     for (const int dim : {64, 32, 4}) of_operator.append(table, dim, one_by_one);
@@ -101,7 +173,7 @@ TEST(OperatorFeatures, AppendAllDimsOfATable) {
 TEST(OperatorFeatures, ThereAreTwoSets) {
   EXPECT_THROW(OperatorFeatures(21), Error);
   EXPECT_THROW((void)table_feature_names(0), Error);
-  EXPECT_THROW(OperatorFeatures(kTrafficFeatures, 0.0), Error);
+  EXPECT_THROW(OperatorFeatures(kOperatorFeatures, 0.0), Error);
 }
 
 TEST(TableFeatures, ValuesFollowTheNames) {
@@ -170,14 +242,17 @@ TEST(OperatorFeatures, OfFeaturesAreThoseOfAsManySamples) {
     std::vector<float> of_features;
     std::vector<float> of_samples;
     // The histogram is that of kDefaultBatchSize samples, whose lookups are as many times more.
-    OperatorFeatures(kTrafficFeatures).append(shared, 16, of_features);
+    OperatorFeatures(kOperatorFeatures).append(shared, 16, of_features);
     Table more = one;
     const double samples = features * static_cast<double>(kDefaultBatchSize);
     more.access_histogram = HistogramScale(static_cast<double>(kDefaultBatchSize), samples)(more);
-    OperatorFeatures(kTrafficFeatures, samples).append(more, 16, of_samples);
-    for (int amount = 0; amount < kTrafficAmounts; ++amount) {
-      EXPECT_NEAR(of_features[amount], of_samples[amount], 1e-3 * of_samples[amount])
-          << features << " features: " << table_feature_names(kTrafficFeatures)[amount];
+    OperatorFeatures(kOperatorFeatures, samples).append(more, 16, of_samples);
+    for (int i = 0; i < kOperatorFeatures; ++i) {
+      // Histograms of more samples are not quite those of features that look up as often.
+      const std::string& name = table_feature_names(kOperatorFeatures)[i];
+      if (name.starts_with("time_") || name == "frequent_rows") continue;
+      EXPECT_NEAR(of_features[i], of_samples[i], 1e-3 * of_samples[i])
+          << features << " features: " << name;
     }
   }
 }
@@ -193,11 +268,11 @@ TEST(TableFeatures, TablesThatDifferInMemoryAreOfDifferentKinds) {
     EXPECT_NE(kind_of(other), kind_of(table));
     EXPECT_EQ(table_features(other, 8), table_features(table, 8));
     std::vector<float> features;
-    const OperatorFeatures traffic(kTrafficFeatures);
-    traffic.append(table, 64, features);
-    traffic.append(other, 64, features);
-    const std::vector<float> of_other(features.begin() + kTrafficFeatures, features.end());
-    features.resize(kTrafficFeatures);
+    const OperatorFeatures of_operator(kOperatorFeatures);
+    of_operator.append(table, 64, features);
+    of_operator.append(other, 64, features);
+    const std::vector<float> of_other(features.begin() + kOperatorFeatures, features.end());
+    features.resize(kOperatorFeatures);
     // Buffers cost nothing.
     EXPECT_EQ(of_other == features, &other == &others[2]);
   }

@@ -60,12 +60,12 @@ TEST(MoveBudget, ThatIsTooSmallSaysWhatIsEnough) {
     return message_of([&] { (void)planner_of().replan(task, running, request); });
   };
   EXPECT_EQ(message({.most_moved_bytes = 0}),
-            "no plan was found within the move budget of 0 B; give at least 20480 bytes "
-            "(1.90735e-05 GiB)");
+            "no plan was found within the move budget of 0 B; give at least 81920 bytes "
+            "(7.6294e-05 GiB)");
   EXPECT_EQ(
       message({.most_moved_bytes = 10'000, .unspent_bytes = 10'000}),
       "no plan was found within the move budget of 19.5 KiB, what earlier ones left included; "
-      "give at least 20480 bytes (1.90735e-05 GiB)");
+      "give at least 81920 bytes (7.6294e-05 GiB)");
 }
 
 // What tables take on all devices is far more than a hundred times their replicas.

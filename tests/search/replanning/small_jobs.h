@@ -79,12 +79,12 @@ inline RunningPlan whole_tables_job() {
 }
 
 /// Bytes of all tables of with_small_tables().
-inline constexpr std::int64_t kSmallTablesBytes = 8 * 10 * 64 * 4;
+inline constexpr std::int64_t kSmallTablesBytes = 8 * 10 * 256 * 4;
 
 /// `task` with eight small tables more.
 inline Task with_small_tables(Task task) {
   for (int t = 0; t < 8; ++t) {
-    task.tables.push_back(table_of("small" + std::to_string(t), 10, 64, 1.0));
+    task.tables.push_back(table_of("small" + std::to_string(t), 10, 256, 1.0));
   }
   return task;
 }

@@ -126,7 +126,7 @@ TEST_F(CollectKit, CollectsGoesOnAfterAnInterruptAndTrainsOnTheFileBroughtBack) 
   const std::string weights = folder_ / "weights.safetensors";
   EXPECT_EQ(run("mkdir " + folder_ / "back" + " && tar -C " + folder_ / "back" + " -xf " +
                 results() + "/neuroshard-costs.tar.gz && " + train + "compute --data " + costs +
-                "compute --data " + costs + "compute_slices --features traffic --epochs 2 " +
+                "compute --data " + costs + "compute_slices --features operator --epochs 2 " +
                 "--output " + weights + " && " + train + "comm --data " + costs + "comm_4 --data " +
                 costs + "comm_wide_4 --epochs 2 --base " + weights + " --output " + weights),
             0)

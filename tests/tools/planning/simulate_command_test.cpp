@@ -59,8 +59,9 @@ TEST(SimulateCommand, PricesPlansForAnyHardware) {
   const TemporaryFolder folder;
   const std::string plan = folder / "plan.json";
   const std::string own = folder / "own.json";
-  folder.write("own.json",
-               R"({"memory_gb_s": 700, "l2_mib": 48, "in_node_gb_s": 31.5, "host_gb_s": 40,
+  folder.write(
+      "own.json",
+      R"({"memory_gb_s": 700, "l2_mib": 48, "multiprocessors": 90, "clock_ghz": 1.8, "in_node_gb_s": 31.5, "host_gb_s": 40,
                    "between_nodes_gb_s": 12.5})");
   for (const std::string& hardware : {std::string("b200"), own}) {
     SCOPED_TRACE(hardware);

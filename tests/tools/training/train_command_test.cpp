@@ -277,7 +277,7 @@ TEST_F(Train, RefusesToCalibrateWhatDoesNotFit) {
               HasSubstr("--resume"));
   EXPECT_THAT(message("compute", "compute", {"--from", "built-in", "--backend", "cuda"}),
               HasSubstr("--backend"));
-  EXPECT_THAT(message("compute", "compute", {"--from", "built-in", "--features", "traffic"}),
+  EXPECT_THAT(message("compute", "compute", {"--from", "built-in", "--features", "operator"}),
               HasSubstr("--features"));
   EXPECT_THAT(message("comm", "comm_2", {"--from", "built-in", "--architecture", "dense"}),
               HasSubstr("--architecture"));

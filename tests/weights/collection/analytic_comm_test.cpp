@@ -125,7 +125,7 @@ TEST(AnalyticComm, OrderCountsWhereNodesShareLinks) {
           .backward_ms);
 }
 
-const GpuSpec kGpu{"test", 1000.0, 1e7, 5000.0};
+const GpuSpec kGpu{"test", 1000.0, 1e7, 100, 1.5};
 constexpr double kDense = 2 * 0.004 + 4.0 * 1e9 / (0.9 * 1000.0 * 1e6);
 
 TEST(AnalyticAllReduce, IsRingsWithinANode) {

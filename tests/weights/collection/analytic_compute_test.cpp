@@ -4,9 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <span>
+#include <tuple>
 #include <utility>
 #include <vector>
 
+#include "core/tables/access_statistics.h"
 #include "neuroshard/error.h"
 #include "weights/lookups/random_tables.h"
 
@@ -25,37 +28,85 @@ Table streaming_table() {
   return table;
 }
 
-TEST(AnalyticCompute, OfAStreamingTableIsItsTrafficOverBandwidth) {
-  const GpuSpec gpu{"test", 1000.0, 0.0, 1e9};  // No cache, and L2 never binds.
+// The H100 without a cache.
+GpuSpec uncached() {
+  GpuSpec gpu = gpu_named("h100");
+  gpu.l2_bytes = 0.0;
+  return gpu;
+}
+
+constexpr double kLookups = 16.0 * 65536.0;
+constexpr double kNs = 1e-6;  // Milliseconds of one.
+
+TEST(AnalyticCompute, OfAStreamingTableIsTheSumOfItsTerms) {
   const std::vector<Table> tables{streaming_table()};
-  const AnalyticCompute cost = analytic_compute(gpu, tables, 65536);
-  const double lookups = 16.0 * 65536.0;
-  const double forward_bytes = lookups * (8.0 + 512.0) + 65536.0 * (8.0 + 512.0);
-  EXPECT_NEAR(cost.forward_ms, forward_bytes / 0.63e9, 1e-9);
-  // 22 key bits: two passes and six eighths of one.
-  EXPECT_NEAR(cost.sort_ms, 6 * lookups * (8 + 12 + 8 + 2.75 * 24 + 8) / 0.9e9, 1e-9);
-  EXPECT_NEAR(cost.update_ms, lookups * (12.0 + 512.0 + 2.0 * 512.0) / 0.63e9, 1e-9);
-  EXPECT_NEAR(cost.forward_pass_ms(), cost.forward_ms + 0.004, 1e-12);
+  const AnalyticCompute cost = analytic_compute(uncached(), tables, 65536);
+  const double forward_ns = 12'700.0 + 107.0 * 16.0 + 65536.0 * (0.255 + 0.121) +
+                            kLookups * (0.0107 + 0.0164 + 0.0225 + 0.326 * 0.5) +
+                            65536.0 * 0.24 * 0.5;
+  EXPECT_NEAR(cost.forward_ms, forward_ns * kNs, 1e-9);
+  // Each lookup has a row of its own; 22 bits of rows are two passes and six eighths of one.
+  const double backward_ns =
+      78'500.0 + 65536.0 * 0.059 +
+      kLookups * (0.0294 + 0.0363 + 0.0131 * 2.75 + 0.0477 + 0.361 + 0.225 * 0.5 + 0.27 * 2 * 0.5);
+  EXPECT_NEAR(cost.backward_ms, backward_ns * kNs, 1e-9);
+  EXPECT_EQ(cost.total_ms(), cost.forward_ms + cost.backward_ms);
+}
+
+TEST(AnalyticCompute, InstructionsScaleWithTheClockAndBytesWithTheMemory) {
+  const std::vector<Table> tables{streaming_table()};
+  const AnalyticCompute once = analytic_compute(uncached(), tables, 65536);
+  GpuSpec faster = uncached();
+  faster.hbm_gb_per_s *= 2.0;
+  const AnalyticCompute memory = analytic_compute(faster, tables, 65536);
+  EXPECT_NEAR(once.forward_ms - memory.forward_ms,
+              0.5 * kNs * (kLookups * 0.326 * 0.5 + 65536.0 * 0.24 * 0.5), 1e-9);
+  faster.multiprocessors *= 2;
+  const AnalyticCompute both = analytic_compute(faster, tables, 65536);
+  EXPECT_NEAR(both.forward_ms - 0.0127, 0.5 * (once.forward_ms - 0.0127), 1e-9);
+  EXPECT_NEAR(both.backward_ms - 0.0785, 0.5 * (once.backward_ms - 0.0785), 1e-9);
+  faster.multiprocessors /= 2;
+  faster.clock_ghz *= 2.0;
+  EXPECT_EQ(analytic_compute(faster, tables, 65536).total_ms(), both.total_ms());
+}
+
+// Rows of 4 columns beside one of 128 have its threads.
+TEST(AnalyticCompute, TheWidestTableDecidesTheThreadsOfAll) {
+  std::vector<Table> tables{streaming_table(), streaming_table()};
+  for (Table& table : tables) table.dim = 4;
+  const AnalyticCompute narrow = analytic_compute(uncached(), tables, 65536);
+  const AnalyticCompute alone = analytic_compute(uncached(), std::span(tables).first(1), 65536);
+  tables[1].dim = 128;
+  const AnalyticCompute beside = analytic_compute(uncached(), tables, 65536);
+  const AnalyticCompute wide = analytic_compute(uncached(), std::span(tables).last(1), 65536);
+  const double fixed_ms = 0.0127 + 0.0785;
+  const double sum_ms = alone.total_ms() + wide.total_ms() - fixed_ms;
+  const double shares = 1.0 - 0.25;
+  // Bags, lookups forward and backward, rows; the sort has a bit more to order, bags are as long.
+  EXPECT_NEAR(beside.total_ms() - sum_ms,
+              kNs * (shares * (65536.0 * 0.121 + kLookups * (0.0164 + 0.0363 + 0.361)) +
+                     2.0 * kLookups * 0.0131 / 8.0 - 107.0 * 16.0),
+              1e-9);
+  EXPECT_GT(beside.total_ms(), narrow.total_ms());
 }
 
 TEST(AnalyticCompute, UpdatesReadAndWriteWhatTheOptimizerKeeps) {
-  const GpuSpec gpu{"test", 1000.0, 0.0, 1e9};
-  const double rows = 16.0 * 65536.0;
   const auto update_ms = [&](Optimizer optimizer, int dim) {
     std::vector<Table> tables{streaming_table()};
     tables[0].dim = dim;
     tables[0].memory.optimizer = optimizer;
-    return analytic_compute(gpu, tables, 65536).update_ms;
+    return analytic_compute(uncached(), tables, 65536).backward_ms;
   };
-  // Bytes of a row; a number by row is a sector.
-  for (const auto& [optimizer, bytes] :
-       {std::pair(Optimizer::kRowwiseAdagrad, 32.0), std::pair(Optimizer::kAdagrad, 512.0),
-        std::pair(Optimizer::kAdam, 1024.0), std::pair(Optimizer::kPartialRowwiseAdam, 544.0)}) {
+  // Bytes of a row, where a number by row is a sector; nanoseconds of its second moment.
+  for (const auto& [optimizer, bytes, ns] :
+       {std::tuple(Optimizer::kRowwiseAdagrad, 32.0, 0.0),
+        std::tuple(Optimizer::kAdagrad, 512.0, 0.0), std::tuple(Optimizer::kAdam, 1024.0, 1.1),
+        std::tuple(Optimizer::kPartialRowwiseAdam, 544.0, 1.1)}) {
     EXPECT_NEAR(update_ms(optimizer, 128) - update_ms(Optimizer::kSgd, 128),
-                2.0 * rows * bytes / 0.63e9, 1e-9);
+                kNs * kLookups * (0.27 * 2.0 * bytes / 1024.0 + ns), 1e-9);
   }
-  EXPECT_NEAR(update_ms(Optimizer::kAdam, 4) - update_ms(Optimizer::kSgd, 4),
-              2.0 * rows * 64.0 / 0.63e9, 1e-9);
+  EXPECT_NEAR(update_ms(Optimizer::kAdagrad, 4) - update_ms(Optimizer::kSgd, 4),
+              kNs * kLookups * 0.27 * 2.0 * 32.0 / 1024.0, 1e-9);
 }
 
 // Lookups are as many, in bags of as many more samples.
@@ -71,97 +122,93 @@ TEST(AnalyticCompute, FeaturesOfATableAreAsManySamplesOfOne) {
       const AnalyticCompute a = analytic_compute(gpu, std::vector{shared}, 65536);
       const AnalyticCompute b = analytic_compute(gpu, std::vector{one}, features * 65536.0);
       EXPECT_NEAR(a.forward_ms, b.forward_ms, 1e-9 * b.forward_ms);
-      EXPECT_NEAR(a.sort_ms, b.sort_ms, 1e-9 * b.sort_ms);
-      EXPECT_NEAR(a.update_ms, b.update_ms, 1e-9 * b.update_ms);
-      EXPECT_EQ(a.launch_ms, b.launch_ms);
+      EXPECT_NEAR(a.backward_ms, b.backward_ms, 1e-9 * b.backward_ms);
     }
   }
 }
 
-// 16 lookups a sample and outputs of each, as 16 times as many samples have them, but offsets of
-// the sequences alone.
+// 16 lookups a sample and outputs of each, but bags of the sequences alone.
 TEST(AnalyticCompute, WhatIsNotPooledHasAnOutputOfEachLookup) {
-  const GpuSpec gpu{"test", 1000.0, 0.0, 1e9};
   std::vector<Table> tables{streaming_table()};
+  const AnalyticCompute pooled = analytic_compute(uncached(), tables, 65536);
   tables[0].pooling = Pooling::kNone;
-  const AnalyticCompute cost = analytic_compute(gpu, tables, 65536);
-  const double lookups = 16.0 * 65536.0;
-  const double forward_bytes = lookups * (8.0 + 512.0 + 512.0) + 65536.0 * 8.0;
-  EXPECT_NEAR(cost.forward_ms, forward_bytes / 0.63e9, 1e-9);
-  EXPECT_NEAR(cost.update_ms, lookups * (12.0 + 512.0 + 2.0 * 512.0) / 0.63e9, 1e-9);
-  // Gradients are read once by lookups, whatever fits in the cache.
-  const GpuSpec cached{"test", 1000.0, 1e9, 1e9};
-  EXPECT_EQ(analytic_compute(cached, tables, 65536).update_ms, cost.update_ms);
-  Random random(2);
-  for (const int dim : {4, 32, 128}) {
-    const Table one = random_table(random, dim);
-    Table unpooled = one;
-    unpooled.pooling = Pooling::kNone;
-    Table single = one;
-    single.pooling_factor = 1.0;
-    const GpuSpec& a100 = gpu_named("a100-sxm-80gb");
-    const AnalyticCompute a = analytic_compute(a100, std::vector{unpooled}, 65536);
-    const AnalyticCompute b =
-        analytic_compute(a100, std::vector{single}, one.pooling_factor * 65536.0);
-    EXPECT_NEAR(a.sort_ms, b.sort_ms, 1e-9 * b.sort_ms);
-    EXPECT_NEAR(a.update_ms, b.update_ms, 1e-9 * b.update_ms);
+  const AnalyticCompute sequence = analytic_compute(uncached(), tables, 65536);
+  EXPECT_NEAR(sequence.forward_ms - pooled.forward_ms, kNs * 0.24 * 0.5 * (kLookups - 65536.0),
+              1e-9);
+  // Gradients are read once by lookups in both: nothing is cached.
+  EXPECT_NEAR(sequence.backward_ms, pooled.backward_ms, 1e-12);
+  // Narrow rows have a kernel that takes longer.
+  for (const int dim : {4, 32}) {
+    tables[0].dim = dim;
+    tables[0].pooling = Pooling::kSum;
+    const AnalyticCompute of_sums = analytic_compute(uncached(), tables, 65536);
+    tables[0].pooling = Pooling::kNone;
+    const AnalyticCompute of_rows = analytic_compute(uncached(), tables, 65536);
+    const double outputs_ns = 0.24 * (kLookups - 65536.0) * 4.0 * dim / 1024.0;
+    EXPECT_NEAR(of_rows.forward_ms - of_sums.forward_ms,
+                kNs * (outputs_ns + 65536.0 * 0.5 + kLookups * 0.114 * (24.0 + dim) / 56.0), 1e-9);
   }
 }
 
 TEST(AnalyticCompute, GradientsOfMeansAreDivided) {
-  const GpuSpec gpu{"test", 1000.0, 0.0, 1e9};
   std::vector<Table> tables{streaming_table()};
   tables[0].features = 3.0;
-  const AnalyticCompute sum = analytic_compute(gpu, tables, 65536);
+  const AnalyticCompute sum = analytic_compute(uncached(), tables, 65536);
   tables[0].pooling = Pooling::kMean;
-  const AnalyticCompute mean = analytic_compute(gpu, tables, 65536);
+  const AnalyticCompute mean = analytic_compute(uncached(), tables, 65536);
   EXPECT_EQ(mean.forward_ms, sum.forward_ms);
-  EXPECT_EQ(mean.sort_ms, sum.sort_ms);
-  EXPECT_NEAR(mean.update_ms - sum.update_ms, 2.0 * 3.0 * 65536.0 * 512.0 / 0.9e9, 1e-9);
-  EXPECT_NEAR(mean.launch_ms - sum.launch_ms, 0.004, 1e-12);
+  EXPECT_NEAR(mean.backward_ms - sum.backward_ms, 0.038 + kNs * 0.4 * 2.0 * 3.0 * 65536.0 * 0.5,
+              1e-9);
 }
 
-TEST(AnalyticCompute, WeightsOfLookupsAreReadSortedAndHaveGradients) {
-  const GpuSpec gpu{"test", 1000.0, 0.0, 1e9};
+TEST(AnalyticCompute, WeightsOfLookupsHaveGradients) {
   std::vector<Table> tables{streaming_table()};
-  const AnalyticCompute plain = analytic_compute(gpu, tables, 65536);
+  const AnalyticCompute plain = analytic_compute(uncached(), tables, 65536);
   tables[0].weighted = true;
-  const AnalyticCompute weighted = analytic_compute(gpu, tables, 65536);
-  const double lookups = 16.0 * 65536.0;
-  EXPECT_NEAR(weighted.forward_ms - plain.forward_ms, 4.0 * lookups / 0.63e9, 1e-9);
-  EXPECT_NEAR(weighted.sort_ms - plain.sort_ms, lookups * (8 + 2.75 * 24) / 0.9e9, 1e-9);
-  // The update reads them; their gradients take another forward pass.
-  EXPECT_NEAR(weighted.update_ms - plain.update_ms, 4.0 * lookups / 0.63e9 + weighted.forward_ms,
-              1e-9);
-  EXPECT_NEAR(weighted.launch_ms - plain.launch_ms, 0.004 * (1 + 1 + 3), 1e-12);
+  const AnalyticCompute weighted = analytic_compute(uncached(), tables, 65536);
+  EXPECT_NEAR(weighted.forward_ms - plain.forward_ms, kNs * 0.0076 * kLookups, 1e-9);
+  EXPECT_NEAR(weighted.backward_ms - plain.backward_ms,
+              0.036 + kNs * (0.365 * 65536.0 + kLookups * (0.109 + 0.0496)), 1e-9);
   // Tables without weights have nothing of it.
   tables.push_back(streaming_table());
-  const AnalyticCompute both = analytic_compute(gpu, tables, 65536);
+  const AnalyticCompute both = analytic_compute(uncached(), tables, 65536);
   tables[0].weighted = false;
-  const AnalyticCompute neither = analytic_compute(gpu, tables, 65536);
-  EXPECT_NEAR(both.update_ms - neither.update_ms, weighted.update_ms - plain.update_ms, 1e-9);
+  const AnalyticCompute neither = analytic_compute(uncached(), tables, 65536);
+  EXPECT_NEAR(both.backward_ms - neither.backward_ms, weighted.backward_ms - plain.backward_ms,
+              1e-9);
 }
 
 TEST(AnalyticCompute, WeightsMoveAsTheyAreStoredAndGradientsAsFp32) {
-  const GpuSpec gpu{"test", 1000.0, 0.0, 1e9};
-  const double lookups = 16.0 * 65536.0;
   const auto cost_of = [&](WeightType type, int dim) {
     std::vector<Table> tables{streaming_table()};
     tables[0].dim = dim;
     tables[0].memory.weight_type = type;
-    return analytic_compute(gpu, tables, 65536);
+    return analytic_compute(uncached(), tables, 65536);
   };
+  const AnalyticCompute fp32 = cost_of(WeightType::kFp32, 128);
   for (const auto& [type, row] :
        {std::pair(WeightType::kFp16, 256.0), std::pair(WeightType::kBf16, 256.0),
         std::pair(WeightType::kInt8, 136.0)}) {
     const AnalyticCompute cost = cost_of(type, 128);
-    const double forward_bytes = lookups * (8.0 + row) + 65536.0 * (8.0 + 512.0);
-    EXPECT_NEAR(cost.forward_ms, forward_bytes / 0.63e9, 1e-9);
-    EXPECT_NEAR(cost.update_ms, lookups * (12.0 + 512.0 + 2.0 * row) / 0.63e9, 1e-9);
-    EXPECT_EQ(cost.sort_ms, cost_of(WeightType::kFp32, 128).sort_ms);
+    const double kib = (512.0 - row) / 1024.0;
+    EXPECT_NEAR(fp32.forward_ms - cost.forward_ms, kNs * kLookups * 0.326 * kib, 1e-9);
+    EXPECT_NEAR(fp32.backward_ms - cost.backward_ms, kNs * kLookups * 0.27 * 2.0 * kib, 1e-9);
     // Rows are at least a sector.
     EXPECT_EQ(cost_of(type, 8).total_ms(), cost_of(WeightType::kFp32, 8).total_ms());
   }
+}
+
+TEST(AnalyticCompute, RowsThatAreLookedUpOftenTakeABlockEach) {
+  std::vector<Table> tables{streaming_table()};
+  const auto backward_ms = [&](int bin) {
+    tables[0].access_histogram = {};
+    tables[0].access_histogram[bin] = 1.0;
+    return analytic_compute(uncached(), tables, 65536).backward_ms;
+  };
+  const auto rows = [](int bin) { return kLookups / mean_touches(bin); };
+  const double saved_ms =
+      kNs * (rows(5) - rows(6)) * (0.0477 + 0.361 + 0.27 * 2.0 * 0.5);  // All else is alike.
+  EXPECT_NEAR(backward_ms(6) - backward_ms(5), 0.036 + kNs * 28.9 * rows(6) - saved_ms, 1e-6);
 }
 
 TEST(AnalyticCompute, ReusedRowsAreReadFromMemoryOnceWhileTheyFitInTheCache) {
@@ -169,12 +216,10 @@ TEST(AnalyticCompute, ReusedRowsAreReadFromMemoryOnceWhileTheyFitInTheCache) {
   table.access_histogram = {};
   table.access_histogram[10] = 1.0;  // Touched 513 ... 1024 times: about 1,400 rows.
   const std::vector<Table> tables{table};
-  const GpuSpec cached{"cached", 1000.0, 40e6, 1e9};
-  const GpuSpec uncached{"uncached", 1000.0, 0.0, 1e9};
-  const double lookups = 16.0 * 65536.0;
-  const double saved_ms =
-      analytic_compute(uncached, tables).forward_ms - analytic_compute(cached, tables).forward_ms;
-  EXPECT_NEAR(saved_ms, (lookups - 1400.0) * 512.0 / 0.63e9, 0.01);
+  const double saved_ms = analytic_compute(uncached(), tables).forward_ms -
+                          analytic_compute(gpu_named("h100"), tables).forward_ms;
+  const double rows = kLookups / mean_touches(10);
+  EXPECT_NEAR(saved_ms, kNs * (kLookups - rows) * (0.0225 + 0.326 * 0.5), 1e-9);
 }
 
 TEST(AnalyticCompute, GrowsWithEveryTableAndDim) {

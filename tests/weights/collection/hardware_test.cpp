@@ -33,11 +33,12 @@ TEST(KnownHardware, IsAsListedAndTrainedOnesAreOfIt) {
 TEST(ParseHardware, TakesANameOrADatasheet) {
   EXPECT_EQ(parse_hardware("b200", "--hardware"), hardware_named("b200"));
   const Hardware own = parse_hardware(
-      R"( {"memory_gb_s": 900, "l2_mib": 32, "l2_gb_s": 5000, "in_node_gb_s": 60, "peer_gb_s": 20,
-           "between_nodes_gb_s": 12.5})",
+      R"( {"memory_gb_s": 900, "l2_mib": 32, "multiprocessors": 90, "clock_ghz": 1.7, "in_node_gb_s": 60,
+           "peer_gb_s": 20, "between_nodes_gb_s": 12.5})",
       "mine.json");
   EXPECT_EQ(own.name, "datasheet");
-  EXPECT_EQ(own.gpu.l2_gb_per_s, 5000.0);
+  EXPECT_EQ(own.gpu.multiprocessors, 90);
+  EXPECT_EQ(own.gpu.clock_ghz, 1.7);
   EXPECT_EQ(own.network.gpus_per_node, 8);
   EXPECT_EQ(own.network.links,
             (NodeLinks{.in_node_gb_s = 60.0, .between_nodes_gb_s = 12.5, .peer_gb_s = 20.0}));
@@ -47,13 +48,15 @@ TEST(ParseHardware, SaysWhatIsWrong) {
   const auto error = [](const std::string& text) {
     return message_of([&] { (void)parse_hardware(text, "mine.json"); });
   };
-  const std::string links = R"(, "in_node_gb_s": 60, "between_nodes_gb_s": 12.5)";
+  const std::string links =
+      R"(, "multiprocessors": 9, "clock_ghz": 1, "in_node_gb_s": 60, "between_nodes_gb_s": 12.5)";
   EXPECT_THAT(error("abacus"), StartsWith("mine.json: no data for hardware 'abacus'; use one of"));
   EXPECT_THAT(error(R"({"l2_mib": 4)" + links + "}"),
               StartsWith("mine.json: the field 'memory_gb_s' is missing"));
   EXPECT_THAT(error(R"({"memory_gb_s": -1, "l2_mib": 4)" + links + "}"),
               HasSubstr("mine.json: memory_gb_s is -1"));
-  EXPECT_THAT(error(R"({"memory_gb_s": 900, "l2_mib": 4, "in_node_gb_s": 60})"),
+  EXPECT_THAT(error(R"({"memory_gb_s": 900, "l2_mib": 4, "multiprocessors": 9, "clock_ghz": 1,
+                       "in_node_gb_s": 60})"),
               StartsWith("mine.json: the field 'between_nodes_gb_s' is missing"));
   EXPECT_THAT(error(R"({"memory_gb_s": 900, "l2_mib": 4, "hbm": 3)" + links + "}"),
               HasSubstr("hbm"));

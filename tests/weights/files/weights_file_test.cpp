@@ -73,10 +73,10 @@ CostModels of_any_batch() {
   CostModels models = dense_and_symmetric();
   Mlp& network = models.compute.table_network;
   DenseLayer& first = network.layers.front();
-  first.inputs = kTrafficFeatures;
+  first.inputs = kOperatorFeatures;
   first.weight.assign(static_cast<std::size_t>(first.inputs * first.outputs), 0.25F);
-  models.compute.features.mean.assign(kTrafficFeatures, 0.0F);
-  models.compute.features.std.assign(kTrafficFeatures, 2.0F);
+  models.compute.features.mean.assign(kOperatorFeatures, 0.0F);
+  models.compute.features.std.assign(kOperatorFeatures, 2.0F);
   models.all_reduce = AllReduceModel{.lines = {{1, {0.5, 2.0}}, {64, {0.25, 8.0}}}};
   return models;
 }
@@ -150,9 +150,9 @@ TEST(WeightsFile, RejectsWrongLinesAndFeatures) {
   EXPECT_THAT(error([&](Safetensors& file) {
                 file.metadata["table_features"] = published.metadata.at("table_features");
               }),
-              HasSubstr("takes 24 inputs, which the metadata's 'table_features' are not"));
+              HasSubstr("takes 43 inputs, which the metadata's 'table_features' are not"));
   EXPECT_THAT(error([](Safetensors& file) { file.metadata["version"] = "1"; }),
-              HasSubstr("'table_features' is 'ids_mib"));
+              HasSubstr("'table_features' is 'time_us"));
 }
 
 TEST(WeightsFile, RejectsMissingAndUnknownTensors) {

@@ -35,7 +35,7 @@ struct SumOfTerms {
       samples.offsets.push_back(samples.table_ids.size());
       samples.cost_ms.push_back(0.0F);
     }
-    pieces = operator_pieces(samples, kTrafficFeatures);
+    pieces = operator_pieces(samples, kOperatorFeatures);
     for (std::size_t i = 0; i < count; ++i) samples.cost_ms[i] = true_ms(samples, pieces, i);
     all.resize(count);
     std::iota(all.begin(), all.end(), 0U);

@@ -31,11 +31,11 @@ ComputeSamples three_samples() {
 
 TEST(OperatorPieces, AreTablesInOperatorsOfSoManySamples) {
   const ComputeSamples samples = three_samples();
-  const OperatorPieces pieces = operator_pieces(samples, kTrafficFeatures);
+  const OperatorPieces pieces = operator_pieces(samples, kOperatorFeatures);
   EXPECT_THAT(pieces.ids, ElementsAre(0, 1, 0, 0, 2));
   ASSERT_EQ(pieces.size(), 3U);
   std::vector<float> expected;
-  OperatorFeatures(kTrafficFeatures, 4096.0).append(samples.tables[0], 64, expected);
+  OperatorFeatures(kOperatorFeatures, 4096.0).append(samples.tables[0], 64, expected);
   const auto last = pieces.features_of(2);
   EXPECT_EQ(std::vector<float>(last.begin(), last.end()), expected);
 }

@@ -220,7 +220,7 @@ TEST(TrainCompute, RefusesAStateOfOtherTrainingOrADamagedOne) {
 }
 
 // Costs from 0.05 ms to seconds, in relation to each other.
-TEST(TrainCompute, TrafficFeaturesLearnOperatorsOfAnyNumberOfSamples) {
+TEST(TrainCompute, OperatorFeaturesLearnOperatorsOfAnyNumberOfSamples) {
   ComputeSamples samples;
   samples.tables = augment_dims(testing::golden_tables());
   const auto source =
@@ -239,9 +239,9 @@ TEST(TrainCompute, TrafficFeaturesLearnOperatorsOfAnyNumberOfSamples) {
   options.batch = 32;
   options.loss = TrainingLoss::kRelative;
   EXPECT_THAT(message_of([&] { (void)train_compute(samples, {}, options); }),
-              HasSubstr("take those of traffic"));
+              HasSubstr("take those of operators"));
   const TrainedCompute trained =
-      train_compute(samples, {.table_features = kTrafficFeatures}, options);
+      train_compute(samples, {.table_features = kOperatorFeatures}, options);
   EXPECT_TRUE(trained.model.any_batch());
   for (const DenseLayer& layer : trained.model.table_network.layers) {
     EXPECT_EQ(layer.bias, std::vector<float>(layer.bias.size(), 0.0F));

@@ -113,16 +113,17 @@ void bind_hardware(nb::module_& module) {
   nb::class_<Hardware>(module, "Hardware", "A datasheet of your own (docs/task_format.md).")
       .def(
           "__init__",
-          [](Hardware* self, double memory_gb_s, double l2_mib, const NodeLinks& links,
-             std::optional<double> l2_gb_s, int devices_per_node, const std::string& name) {
-            new (self) Hardware(stated_hardware(name, memory_gb_s, l2_mib, l2_gb_s,
-                                                {devices_per_node, links}, "hardware"));
+          [](Hardware* self, double memory_gb_s, double l2_mib, int multiprocessors,
+             double clock_ghz, const NodeLinks& links, int devices_per_node,
+             const std::string& name) {
+            new (self) Hardware(stated_hardware(name, memory_gb_s, l2_mib, multiprocessors,
+                                                clock_ghz, {devices_per_node, links}, "hardware"));
           },
-          "memory_gb_s"_a, "l2_mib"_a, "links"_a, nb::kw_only(), "l2_gb_s"_a = nb::none(),
+          "memory_gb_s"_a, "l2_mib"_a, "multiprocessors"_a, "clock_ghz"_a, "links"_a, nb::kw_only(),
           "devices_per_node"_a = kDefaultDevicesPerNode, "name"_a = std::string(kUnnamedHardware),
-          "GB/s (1e9 bytes) of the memory, MiB and GB/s of the L2 (None: as on an A100, 3.54 times "
-          "the memory's), and what connects devices: `in_node_gb_s` and `between_nodes_gb_s` at "
-          "least. Raises Error if a number is none of hardware.")
+          "GB/s (1e9 bytes) of the memory, MiB of the L2, multiprocessors and their highest clock "
+          "(GHz), and what connects devices: `in_node_gb_s` and `between_nodes_gb_s` at least. "
+          "Raises Error if a number is none of hardware.")
       .def_ro("name", &Hardware::name)
       .def(nb::self == nb::self, nb::sig("def __eq__(self, other: object, /) -> bool"))
       .def("__repr__", [](const Hardware& hardware) { return "Hardware(" + hardware.name + ")"; });

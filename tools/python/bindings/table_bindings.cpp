@@ -135,7 +135,7 @@ void bind_table(nb::module_& module) {
           "shares touched 1, 2, 3-4, ..., 16385-32768 and more times (17 numbers); if there is "
           "none it is computed, as if popularity fell by Zipf's law with `zipf_exponent`. "
           "`weight_type` and `optimizer` decide memory (docs/memory.md), and the type what "
-          "operators cost if the weights know features of traffic, as the built-in ones do. "
+          "operators cost if the weights know operator features, as the built-in ones do. "
           "`rules`: None for none. `row_shares`: shares of the lookups in up to 1,024 equal, "
           "consecutive parts of the rows, which row blocks are priced by; None: all rows are "
           "looked up evenly. `replica_gradients`: what devices exchange if every one of them holds "

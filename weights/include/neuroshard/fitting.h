@@ -65,7 +65,7 @@ struct FittedAllReduce {
 // of epochs is found in the same way (neuroshard/training.h). All throw Error (kInvalidInput) on
 // fewer than 20 samples.
 
-/// A model that is trained anew has features of traffic.
+/// A model that is trained anew has operator features.
 [[nodiscard]] FittedCompute fit_compute(const ComputeModel* start, const ComputeSamples& samples,
                                         const FitOptions& options = {});
 /// The networks are symmetric. One of a single device count is no start.

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -15,7 +14,8 @@ struct GpuSpec {
   std::string name;
   double hbm_gb_per_s = 0.0;  ///< Datasheet.
   double l2_bytes = 0.0;      ///< Datasheet.
-  double l2_gb_per_s = 0.0;  ///< Bytes per clock of the architecture's white paper times its clock.
+  int multiprocessors = 0;    ///< Datasheet; compute units on AMD's.
+  double clock_ghz = 0.0;     ///< Datasheet: the highest.
 
   friend bool operator==(const GpuSpec&, const GpuSpec&) = default;
 };
@@ -44,9 +44,9 @@ inline constexpr double kMostMemoryGbPerSecond = 1e6;
 inline constexpr double kLeastL2Mib = 1.0 / 1024.0;
 inline constexpr double kMostL2Mib = 1e6;
 
-/// Bytes of the L2 for each byte of the memory, in the same time, on a GPU that does not say: those
-/// of A100.
-inline constexpr double kL2OfMemoryRate = 5120.0 * 1.410 / 2039.0;
+inline constexpr int kMostMultiprocessors = 100'000;
+inline constexpr double kLeastClockGhz = 0.01;
+inline constexpr double kMostClockGhz = 100.0;
 
 [[nodiscard]] std::span<const GpuSpec> known_gpus();
 [[nodiscard]] std::span<const NetworkSpec> known_networks();
@@ -63,11 +63,11 @@ inline constexpr double kL2OfMemoryRate = 5120.0 * 1.410 / 2039.0;
 /// A datasheet of one's own may have no name.
 inline constexpr std::string_view kUnnamedHardware = "datasheet";
 
-/// Hardware by the numbers that a datasheet states; `l2_gb_s`: nothing if it does not. `where`
-/// opens messages. Throws Error as validate() does.
+/// Hardware by the numbers that a datasheet states. `where` opens messages. Throws Error as
+/// validate() does.
 [[nodiscard]] Hardware stated_hardware(const std::string& name, double memory_gb_s, double l2_mib,
-                                       std::optional<double> l2_gb_s, const NodeNetwork& nodes,
-                                       const std::string& where);
+                                       int multiprocessors, double clock_ghz,
+                                       const NodeNetwork& nodes, const std::string& where);
 
 /// A name, or the text of a JSON object that states a datasheet (docs/task_format.md). `where`
 /// opens messages. Throws Error.

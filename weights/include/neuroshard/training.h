@@ -114,7 +114,7 @@ struct TrainedComm {
 
 /// Widths of the hidden layers.
 struct ComputeNetworkSizes {
-  int table_features = kTableFeatures;  ///< Or kTrafficFeatures, for samples of any batch.
+  int table_features = kTableFeatures;  ///< Or kOperatorFeatures, for samples of any batch.
   std::vector<int> table_network = {kPublishedTableHidden,
                                     kPublishedEmbedding};  ///< The last one is the embedding width.
   std::vector<int> head = {kPublishedHeadHidden};
@@ -146,7 +146,7 @@ struct CommNetworkSizes {
 // and the last layer are trained. Samples are split into five parts; the number of epochs, from
 // none at all, at which five models predict the part that each of them was not given best is the
 // one that the result is trained for, with all samples. The summary's tests are those five's, each
-// on the part that it did not see. For compute models with features of traffic that is done twice,
+// on the part that it did not see. For compute models with operator features that is done twice,
 // with all epochs reported: the second start is calibrated beforehand to operators at costs of a
 // linear fit, for machines that are unlike the start's; the better is kept, and the first if the
 // second's error stops being finite. Stopped in the first cross-validation, the best so far is
