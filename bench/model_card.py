@@ -48,7 +48,7 @@ ANY_BATCH_ROWS: list[Row] = [
         [*ROOMY, "--slices", "--max-tables", "600", "--max-dim", "256"],
     ),
 ]
-# What all tables of a column have, in fields of table_configs.json.
+# Fields of table_configs.json that all tables of a column have.
 KINDS: dict[str, dict[str, object]] = {
     "fp32 sums": {},
     "fp16": {"weight_type": "fp16"},

@@ -81,7 +81,7 @@ std::array<float, kOperatorFeatures> operator_features(const Table& table,
   const double updated = 2.0 * work.rows * (work.weight_bytes + work.state_bytes) / kMib;
   const double output = work.output_bytes / kMib;
   const double digits = work.lookups * std::log2(static_cast<double>(table.rows)) / kBitsPerPass;
-  // What it would take by itself, in its order of magnitude.
+  // The order of magnitude of its time, if it were alone.
   const double time =
       1e-3 * (0.4 * work.bags + 0.08 * work.lookups + 0.4 * work.rows + 15.0 * work.frequent_rows) +
       0.25 * (looked_up + updated + output);

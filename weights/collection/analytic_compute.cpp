@@ -14,7 +14,7 @@ constexpr double kFittedMultiprocessors = 132.0;
 constexpr double kFittedGhz = 1.98;
 constexpr double kFittedGbPerSecond = 3350.0;
 
-constexpr double kCachedShare = 0.5;  // Of the L2; the rest holds what streams through.
+constexpr double kCachedShare = 0.5;  // The rest of the L2 holds what streams through.
 
 // Reads of rows that reach memory: the first of each, and all of rows that do not fit in the cache
 // beside the hotter ones. Tables run one after another, so each has the cache to itself.

@@ -8,7 +8,7 @@
 
 namespace neuroshard::training {
 
-/// What an operator costs as a sum: so much for each operator feature of its tables, for the
+/// The cost of an operator as a sum: so much for each operator feature of its tables, for the
 /// lengths of their bags, and once. Few samples decide so few numbers.
 class LinearCost {
  public:
