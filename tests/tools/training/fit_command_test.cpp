@@ -48,17 +48,17 @@ TEST_F(FitCommand, MakesAllPartsAndSaysHow) {
   const Outcome outcome =
       train({"compute", "comm", "all_reduce"}, {"--from", "a100", "--report", folder_ / "w.html"});
   ASSERT_EQ(outcome.code, kExitOk) << outcome.err;
-  EXPECT_THAT(outcome.out, AllOf(HasSubstr("compute: calibrated, of 20 samples"),
+  EXPECT_THAT(outcome.out, AllOf(HasSubstr("compute: scaled, of 20 samples"),
                                  HasSubstr("held back: scaled"), HasSubstr("4 devices")));
   const CostModels models = load_weights(output());
-  EXPECT_EQ(models.metadata.at("compute.recipe"), "calibrated");
+  EXPECT_EQ(models.metadata.at("compute.recipe"), "scaled");  // Few, and much alike.
   EXPECT_EQ(models.metadata.at("compute.hardware"), "h100-sxm-80gb");
   EXPECT_THAT(models.metadata.at("compute.calibrated_from"), StartsWith("a100"));
   EXPECT_THAT(models.metadata.at("comm.symmetric.forward.test.0004"), HasSubstr("MAPE"));
   EXPECT_TRUE(models.metadata.contains("all_reduce.recipe"));
   EXPECT_TRUE(models.all_reduce->lines.contains(4));
   EXPECT_THAT(contents_of(folder_ / "w.html"),
-              AllOf(HasSubstr("compute: calibrated"), HasSubstr("<svg")));
+              AllOf(HasSubstr("compute: scaled"), HasSubstr("<svg")));
 }
 
 TEST_F(FitCommand, RefusesSamplesThatContradictThemselves) {
