@@ -75,7 +75,8 @@ TEST_F(ReplanCommand, CarriesOverWhatBudgetsLeave) {
     return json::parse(contents_of(file))["replan"];
   };
   const std::string seven = folder_ / "seven.json";
-  const json lost = replanned(seven, {"--devices", "7", "--lost-devices", "3", "--carry-over"});
+  const json lost = replanned(seven, {"--devices", "7", "--lost-devices", "3", "--carry-over",
+                                      "--small-moves-share", "0", "--small-moves-gb", "0"});
   const auto must = lost["must_move_bytes"].get<std::int64_t>();
   const auto moved = lost["moved_bytes"].get<std::int64_t>();
   const auto unspent = lost["unspent_bytes"].get<std::int64_t>();
