@@ -67,7 +67,7 @@ double StatePrices::guide_ms(double square) const {
 
 void StatePrices::price_terms() {
   sums_.terms_ms = 0.0;
-  for (const CostTerm* term : terms_) sums_.terms_ms += term->ms(state_);
+  for (const PlanTerm* term : terms_) sums_.terms_ms += term->ms(state_);
 }
 
 double StatePrices::memory_ms(std::int64_t missing_bytes, double cost_ms) const {

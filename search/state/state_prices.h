@@ -11,8 +11,8 @@
 #include "neuroshard/aligned_vector.h"
 #include "neuroshard/cost_runner.h"
 #include "neuroshard/devices.h"
-#include "search/state/cost_terms.h"
 #include "search/state/plan_state.h"
+#include "search/state/plan_terms.h"
 
 namespace neuroshard {
 
@@ -65,7 +65,7 @@ class StatePrices {
   /// PlanSums::terms_ms after an edit that leaves replicas alone.
   [[nodiscard]] double terms_ms_after(const Edit& edit) const {
     double ms = sums_.terms_ms;
-    for (const CostTerm* term : terms_) ms += term->added_ms(state_, edit);
+    for (const PlanTerm* term : terms_) ms += term->added_ms(state_, edit);
     return ms;
   }
   /// For bytes that do not fit.
@@ -140,7 +140,7 @@ class StatePrices {
 
   PlanState& state_;
   PlanSums& sums_;
-  std::vector<const CostTerm*> terms_;
+  std::vector<const PlanTerm*> terms_;
   const Backend& backend_;
   std::size_t device_count_;
   std::size_t width_;

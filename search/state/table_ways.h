@@ -17,7 +17,7 @@
 
 namespace neuroshard {
 
-class CostTerm;
+class PlanTerm;
 class PlanLimit;
 
 /// The ways that the planner may choose from.
@@ -34,7 +34,7 @@ struct WayOptions {
   std::span<const OfTable> of_tables{};
   std::span<const WayForm> forms = way_forms();  ///< In the order of Way, kMostForms at most.
   /// Beside those that all plans have.
-  std::span<const CostTerm* const> terms{};
+  std::span<const PlanTerm* const> terms{};
   std::span<const PlanLimit* const> limits{};
 };
 

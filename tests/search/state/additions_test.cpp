@@ -24,10 +24,10 @@
 #include "search/engine/chain.h"
 #include "search/plan_recount.h"
 #include "search/random_rules.h"
-#include "search/state/cost_terms.h"
 #include "search/state/edit_prices.h"
 #include "search/state/followed_edits.h"
 #include "search/state/plan_limits.h"
+#include "search/state/plan_terms.h"
 
 namespace neuroshard::additions {
 namespace {
@@ -175,7 +175,7 @@ TEST(Additions, AWayIsPricedAsTheSimulatorDoes) {
 // ---------------------------------------------------------------------------------- a cost
 
 /// Each slice costs so much.
-class FeeOfSlices final : public CostTerm {
+class FeeOfSlices final : public PlanTerm {
  public:
   explicit FeeOfSlices(double fee_ms) : fee_ms_(fee_ms) {}
   [[nodiscard]] double ms(const PlanState& state) const override {
@@ -202,7 +202,7 @@ TEST(Additions, ACostIsPartOfWhatEditsCostAndPlansGetCheaperByIt) {
     if (!blind) continue;
     const double fee_ms = 0.03 * blind->ms;
     const FeeOfSlices fee(fee_ms);
-    const std::array<const CostTerm*, 1> terms = {&fee};
+    const std::array<const PlanTerm*, 1> terms = {&fee};
     const WayOptions options{.terms = terms};
     const std::optional<Found> with = found(one, options);
     ASSERT_TRUE(with);

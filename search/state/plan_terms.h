@@ -7,7 +7,7 @@
 namespace neuroshard {
 
 /// A cost of a plan beside what models predict for its devices, ms.
-class CostTerm {
+class PlanTerm {
  public:
   /// Whether it may be other than 0 for plans of this state.
   [[nodiscard]] virtual bool concerns(const PlanState&) const { return true; }
@@ -16,10 +16,10 @@ class CostTerm {
   [[nodiscard]] virtual double added_ms(const PlanState& state, const Edit& edit) const = 0;
 
  protected:
-  ~CostTerm() = default;
+  ~PlanTerm() = default;
 };
 
 /// All that concern it: ours, and those that came with WayOptions.
-[[nodiscard]] std::vector<const CostTerm*> terms_of(const PlanState& state);
+[[nodiscard]] std::vector<const PlanTerm*> terms_of(const PlanState& state);
 
 }  // namespace neuroshard

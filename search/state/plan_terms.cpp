@@ -1,4 +1,4 @@
-#include "search/state/cost_terms.h"
+#include "search/state/plan_terms.h"
 
 #include <algorithm>
 #include <array>
@@ -8,7 +8,7 @@ namespace neuroshard {
 namespace {
 
 /// The price of what is moved from the plan that runs, and of its replicas that are dropped.
-class PriceOfMoves final : public CostTerm {
+class PriceOfMoves final : public PlanTerm {
  public:
   [[nodiscard]] bool concerns(const PlanState& state) const override {
     return state.moved() != nullptr;
@@ -26,14 +26,14 @@ class PriceOfMoves final : public CostTerm {
 
 constexpr PriceOfMoves kPriceOfMoves;
 
-constexpr std::array<const CostTerm*, 1> kCostTerms = {&kPriceOfMoves};
+constexpr std::array<const PlanTerm*, 1> kPlanTerms = {&kPriceOfMoves};
 
 }  // namespace
 
-std::vector<const CostTerm*> terms_of(const PlanState& state) {
-  std::vector<const CostTerm*> terms;
-  const auto concerns = [&](const CostTerm* term) { return term->concerns(state); };
-  std::ranges::copy_if(kCostTerms, std::back_inserter(terms), concerns);
+std::vector<const PlanTerm*> terms_of(const PlanState& state) {
+  std::vector<const PlanTerm*> terms;
+  const auto concerns = [&](const PlanTerm* term) { return term->concerns(state); };
+  std::ranges::copy_if(kPlanTerms, std::back_inserter(terms), concerns);
   std::ranges::copy_if(state.ways().options().terms, std::back_inserter(terms), concerns);
   return terms;
 }
