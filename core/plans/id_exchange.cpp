@@ -6,7 +6,7 @@
 #include <cstddef>
 
 #include "core/models/symmetric_comm_features.h"
-#include "core/tables/lookup_sort.h"
+#include "core/tables/lookup_bytes.h"
 
 namespace neuroshard {
 namespace {

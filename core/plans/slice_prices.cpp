@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "core/tables/lookup_sort.h"
+#include "core/tables/lookup_bytes.h"
 
 namespace neuroshard {
 namespace {
@@ -27,9 +27,9 @@ double priced_ms(const KindPrice& price, const Table& table, int dim, double sha
                  double samples) {
   // A block sums up a part of each bag, but looks up a part of what is not pooled.
   const double part = table.pooling == Pooling::kNone ? share : 1.0;
-  const double id_bytes = kIndexBytes + (table.weighted ? kLookupWeightBytes : 0.0);
   return price.price_ms(shard_amounts(samples, dim, table.pooling_factor,
-                                      outputs_per_sample(table) * part, share, id_bytes));
+                                      outputs_per_sample(table) * part, share,
+                                      lookup_bytes(table)));
 }
 
 SlicePrices::SlicePrices(const Backend& backend, const Task& task, const Plan& plan) : task_(task) {

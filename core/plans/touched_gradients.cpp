@@ -1,17 +1,33 @@
 #include "core/plans/touched_gradients.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "core/plans/replicas.h"
 #include "core/tables/access_statistics.h"
 #include "core/tables/kernel_rates.h"
-#include "core/tables/lookup_sort.h"
+#include "core/tables/lookup_bytes.h"
 #include "core/tables/row_traffic.h"
+#include "core/tables/table_work.h"
 
 namespace neuroshard {
 namespace {
 
-constexpr double kGatheredIdBytes = 8.0;
+constexpr double kKeyBytes = 8.0;
+constexpr double kSortedBytes = 12.0;  // 8 for a row of the tables, 4 for where it was gathered.
+// Plain copies that take as long as the sort moves its bytes.
+constexpr double kTimesOfACopy = 6.0;
+// Keys, one more than passes, segments, short and long rows.
+constexpr double kLaunchesBesidesPasses = 5.0;
+
+/// Bytes that a plain copy moves in the time that a gathered row takes to be grouped with its like.
+double copied_bytes_of_sort(double passes) {
+  double bytes = kIdBytes + kSortedBytes;  // Keys are made from the ids.
+  bytes += kKeyBytes;                      // Digit counts.
+  bytes += 2.0 * kSortedBytes * passes;    // Each pass reads and writes all pairs.
+  bytes += kKeyBytes;                      // Ends of the runs of equal keys.
+  return kTimesOfACopy * bytes;
+}
 
 }  // namespace
 
@@ -35,7 +51,7 @@ double TouchedGradients::gathered_rows(const Table& table) const {
 }
 
 double TouchedGradients::gathered_bytes(const Table& table) const {
-  return gathered_rows(table) * (kGatheredIdBytes + fp32_row_bytes(table.dim));
+  return gathered_rows(table) * (kIdBytes + fp32_row_bytes(table.dim));
 }
 
 ReplicaUpdate TouchedGradients::update(std::span<const Table* const> tables) const {
@@ -55,15 +71,15 @@ ReplicaUpdate TouchedGradients::update(std::span<const Table* const> tables) con
     const double updated = std::min(of_table, distinct_rows(*table, *of_batch_, batch_));
     gathered += of_table;
     rows += static_cast<double>(table->rows);
-    update.gathered_bytes += of_table * (kGatheredIdBytes + fp32_row_bytes(table->dim));
+    update.gathered_bytes += of_table * (kIdBytes + fp32_row_bytes(table->dim));
     update.copied_bytes +=
         kCopyRate / kGatherRate *
         (of_table * (kSortedBytes + gradient_bytes) + 2.0 * updated * (weight_bytes + state_bytes));
   }
   if (gathered == 0.0) return update;
-  const LookupSort sort = lookup_sort(gathered, rows);
-  update.copied_bytes += sort.copied_bytes;
-  update.launches = sort.launches;
+  const double passes = sort_passes(rows);
+  update.copied_bytes += gathered * copied_bytes_of_sort(passes);
+  update.launches = kLaunchesBesidesPasses + std::ceil(passes);
   return update;
 }
 

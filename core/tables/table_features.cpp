@@ -76,11 +76,10 @@ std::array<float, kOperatorFeatures> operator_features(const Table& table,
                                                        int dim) {
   const TableWork work = table_work(table, profile, samples, dim);
   const double share = warp_share(dim);
-  const double row_work = share * warp_passes(dim);
+  const double row_work = warp_work(dim);
   const double looked_up = work.lookups * work.weight_bytes / kMib;
   const double updated = 2.0 * work.rows * (work.weight_bytes + work.state_bytes) / kMib;
   const double output = work.output_bytes / kMib;
-  const double digits = work.lookups * std::log2(static_cast<double>(table.rows)) / kBitsPerPass;
   // The order of magnitude of its time, if it were alone.
   const double time =
       1e-3 * (0.4 * work.bags + 0.08 * work.lookups + 0.4 * work.rows + 15.0 * work.frequent_rows) +
@@ -102,7 +101,7 @@ std::array<float, kOperatorFeatures> operator_features(const Table& table,
   put(work.bags * share);
   put(work.lookups * row_work);
   put(work.rows * share);
-  put(digits);
+  put(work.lookups * sort_passes(static_cast<double>(table.rows)));
   put_if(has_two_moments(table.memory.optimizer), work.rows);
   put_if(mean, output);
   put_if(table.weighted, work.bags);
@@ -112,7 +111,7 @@ std::array<float, kOperatorFeatures> operator_features(const Table& table,
   put_if(narrow, work.lookups * narrow_row_work(dim));
   put(time * scaled_log(updated * kMib, 24.0));
   put(time * scaled_log(output * kMib, 24.0));
-  put(time * scaled_log(work.bags > 0.0 ? work.lookups / work.bags : 0.0, 4.0));
+  put(time * scaled_log(work.lookups / work.bags, 4.0));
   for (const int width : kWidths) put_if(dim > width, time);
   for (int bin = 0; bin < kHistogramBins; ++bin) {
     const double share_of_bin =

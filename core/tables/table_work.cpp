@@ -38,9 +38,14 @@ double warp_share(int dim) {
   return std::max<double>(used, kLeastThreads) / kThreadsOfWarp;
 }
 
-double warp_passes(int dim) {
+double warp_work(int dim) {
   constexpr double kColumnsOfWarp = kColumnsOfThread * kThreadsOfWarp;
-  return std::ceil(dim / kColumnsOfWarp);
+  return warp_share(dim) * std::ceil(dim / kColumnsOfWarp);
+}
+
+double sort_passes(double rows) {
+  constexpr double kBitsOfPass = 8.0;
+  return std::log2(rows) / kBitsOfPass;
 }
 
 bool has_two_moments(Optimizer optimizer) {

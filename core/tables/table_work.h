@@ -28,11 +28,12 @@ struct TableWork {
 /// Threads that take a row of `dim` columns, over those of a warp: a thread has 4 columns at a
 /// time, and rows have 8, 16 or 32 threads.
 [[nodiscard]] double warp_share(int dim);
-/// Times that these threads go over the row.
-[[nodiscard]] double warp_passes(int dim);
+/// These threads, once for each 128 columns begun: they go over the row so often.
+[[nodiscard]] double warp_work(int dim);
 
-/// Bits of row numbers that a pass of a radix sort orders.
-inline constexpr double kBitsPerPass = 8.0;
+/// Passes of a radix sort of `rows` row numbers, 8 bits each. Bits that do not fill a pass count by
+/// their part of one: a network cannot see where one begins.
+[[nodiscard]] double sort_passes(double rows);
 
 /// Rows of so few columns that are not pooled have a kernel of their own.
 inline constexpr int kMostNarrowColumns = 32;

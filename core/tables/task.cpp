@@ -9,7 +9,7 @@
 
 #include "core/base/message_text.h"
 #include "core/tables/exchange_fields.h"
-#include "core/tables/lookup_sort.h"
+#include "core/tables/lookup_bytes.h"
 #include "core/tables/node_link_fields.h"
 #include "core/tables/overlap_fields.h"
 #include "core/tables/reserved_problem.h"
@@ -30,7 +30,6 @@ constexpr double kGib = 1073741824.0;
 constexpr double kSumTolerance = 1e-3;
 
 // Ids are int64, elements of outputs fp32, whatever the type of the weights.
-constexpr double kIdBytes = 8.0;
 constexpr std::int64_t kOutputBytes = 4;
 /// More than fit into any task.
 constexpr double kMostOutputs = static_cast<double>(kMaxTaskBytes) / 8.0;
@@ -97,8 +96,7 @@ SliceMemory slice_memory(const Table& table, int dim) {
     const double outputs_of_sample = std::min(outputs_per_sample(table), table.pooling_factor);
     const auto outputs =
         static_cast<std::int64_t>(std::ceil(std::min(batch * outputs_of_sample, kMostOutputs)));
-    const double bytes_of_lookup = kIdBytes + (table.weighted ? kLookupWeightBytes : 0.0);
-    memory.buffer_bytes = bounded_bytes(batch * table.pooling_factor * bytes_of_lookup) +
+    memory.buffer_bytes = bounded_bytes(batch * table.pooling_factor * lookup_bytes(table)) +
                           outputs * dim * kOutputBytes;
   }
   return memory;

@@ -330,7 +330,7 @@ TEST(AnyCuts, PricesGathersOfTouchedRows) {
   for (Table& table : task.tables) table.replica_gradients = ReplicaGradients::kTouched;
   const PlanResult touched = planner.plan(task);
   expect_good(planner, task, touched);
-  EXPECT_GE(touched.plan->replicas.size(), 9U);
+  EXPECT_EQ(touched.plan->replicas.size(), 10U);
   EXPECT_LT(touched.cost.cost_ms, 0.95 * dense.cost.cost_ms);
 }
 
@@ -365,8 +365,7 @@ TEST(AnyCuts, CutsByRowsWhatHasManyLookupsAndFewColumns) {
   expect_good(planner, unequal, on_unequal);
   EXPECT_EQ(std::ranges::count(on_unequal.plan->slices, 20, &TableSlice::table), 16);
   EXPECT_GT(columns_over_any(unequal, on_unequal), 1.5);
-  EXPECT_LT(on_unequal.cost.cost_ms,
-            planner.simulate(unequal, *result.plan).cost_ms * (1.0 + 5e-3));
+  EXPECT_LE(on_unequal.cost.cost_ms, planner.simulate(unequal, *result.plan).cost_ms);
 
   // Blocks on a node's devices are fewer.
   task.tables.back().rules.max_slices = 15;

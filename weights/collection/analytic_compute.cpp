@@ -1,7 +1,6 @@
 #include "weights/collection/analytic_compute.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "core/tables/access_statistics.h"
 #include "core/tables/table_work.h"
@@ -52,12 +51,11 @@ AnalyticCompute analytic_compute(const GpuSpec& gpu, std::span<const Table> tabl
   // All rows have the threads of the widest.
   const int widest = std::ranges::max_element(tables, {}, &Table::dim)->dim;
   const double share = warp_share(widest);
-  const double row_work = share * warp_passes(widest);
+  const double row_work = warp_work(widest);
   const double cache_bytes = kCachedShare * gpu.l2_bytes;
   double rows = 0.0;
   for (const Table& table : tables) rows += static_cast<double>(table.rows);
-  // Bits that do not fill a pass count by their part of one: a network cannot see where one begins.
-  const double passes = std::log2(rows) / kBitsPerPass;
+  const double passes = sort_passes(rows);
 
   Nanoseconds forward{.fixed = 12'700.0};
   Nanoseconds backward{.fixed = 78'500.0};
@@ -69,7 +67,7 @@ AnalyticCompute analytic_compute(const GpuSpec& gpu, std::span<const Table> tabl
     const AccessProfile profile = access_profile(table, samples);
     const TableWork work = table_work(table, profile, samples, table.dim);
     const double misses = rows_from_memory(profile, cache_bytes / work.weight_bytes);
-    longest_bag = std::max(longest_bag, work.bags > 0.0 ? work.lookups / work.bags : 0.0);
+    longest_bag = std::max(longest_bag, work.lookups / work.bags);
     frequent_rows += work.frequent_rows;
 
     forward.instructions += work.bags * (0.255 + 0.121 * share);

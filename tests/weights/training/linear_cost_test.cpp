@@ -18,9 +18,9 @@
 namespace neuroshard::training {
 namespace {
 
-// Operators that cost 0.2 ms, 0.5 ms a table and so much a MiB of each of the first four features.
+// Operators that cost 0.2 ms, 0.5 ms a table and so much for each of the first four features.
 struct SumOfTerms {
-  static constexpr std::array<float, 4> kMsPerMib = {0.9F, 0.05F, 0.4F, 0.2F};
+  static constexpr std::array<float, 4> kMsOfFeature = {0.9F, 0.05F, 0.4F, 0.2F};
 
   ComputeSamples samples;
   OperatorPieces pieces;
@@ -45,8 +45,8 @@ struct SumOfTerms {
     float sum = 0.2F;
     for (std::size_t i = of.offsets[sample]; i < of.offsets[sample + 1]; ++i) {
       sum += 0.5F;
-      for (std::size_t f = 0; f < kMsPerMib.size(); ++f) {
-        sum += kMsPerMib[f] * their.features_of(their.ids[i])[f];
+      for (std::size_t f = 0; f < kMsOfFeature.size(); ++f) {
+        sum += kMsOfFeature[f] * their.features_of(their.ids[i])[f];
       }
     }
     return sum;

@@ -5,12 +5,14 @@ own rank has stood still for too long.
 """
 
 import json
+import logging
 import os
 import platform
 import socket
 import sys
 import threading
 import time
+import warnings
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn, TypeVar
@@ -106,7 +108,10 @@ class Ranks:
     """This rank among those that torchrun started; the only one without torchrun."""
 
     def __init__(self, *, device: str = "auto", timeout_s: float = 300.0) -> None:
-        """`device`: "cpu" (gloo), "cuda" (NCCL) or "auto", GPUs if there are some. Raises Error if there are too few."""
+        """`device`: "cpu" (gloo), "cuda" (NCCL) or "auto", GPUs if there are some. Raises Error if there are too few, or if
+        `timeout_s` is not above 0."""
+        if timeout_s <= 0:
+            raise Error(f"--rank-timeout-s is {timeout_s:g}; give seconds above 0")
         if device == "auto":
             device = "cuda" if torch.cuda.is_available() else "cpu"
         if device == "cuda" and not torch.cuda.is_available():
@@ -198,6 +203,12 @@ class Ranks:
         if first:
             print_error(message)
         os._exit(EXIT_CODE)
+
+
+def silence_torchrec() -> None:
+    """Leaves out warnings of TorchRec's planner and of tracing, neither of which is used where tables are timed."""
+    logging.disable(logging.WARNING)
+    warnings.filterwarnings("ignore", module="torch")
 
 
 def print_error(message: str) -> None:

@@ -1,13 +1,11 @@
 """The command `python -m neuroshard.calibrate`; under torchrun, a rank of it."""
 
 import argparse
-import logging
 import os
 import socket
 import sys
 import threading
 import time
-import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -33,7 +31,7 @@ from neuroshard.calibrate.plans import ALGORITHMS, check_plans, draw_tasks
 from neuroshard.calibrate.settings import GIB, Settings, usual_settings
 from neuroshard.errors import Error
 from neuroshard.measure.report import write_report
-from neuroshard.ranks import EXIT_CODE, Ranks, print_error
+from neuroshard.ranks import EXIT_CODE, Ranks, print_error, silence_torchrec
 
 EXIT_REFUSED = 1
 PUBLISHED_TABLES = 856
@@ -230,16 +228,12 @@ def run(options: argparse.Namespace, ranks: Ranks, say: Say) -> int:
 def main() -> int:
     options = parser().parse_args()
     try:
-        if options.rank_timeout_s <= 0:
-            raise Error(f"--rank-timeout-s is {options.rank_timeout_s:g}; give seconds above 0")
         ranks = Ranks(device=options.device, timeout_s=options.rank_timeout_s)
     except Error as error:
         if os.environ.get("RANK", "0") == "0":
             print_error(str(error))
         return EXIT_CODE
-    # TorchRec's are of its planner and of tracing, neither of which is used here.
-    logging.disable(logging.WARNING)
-    warnings.filterwarnings("ignore", module="torch")
+    silence_torchrec()
     progress = Progress()
     try:
         code = run(options, ranks, progress if ranks.rank == 0 else lambda text: None)

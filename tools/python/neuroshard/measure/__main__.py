@@ -2,11 +2,9 @@
 
 import argparse
 import json
-import logging
 import os
 import socket
 import sys
-import warnings
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,7 +14,7 @@ from neuroshard._core import PlanCost, Task, Weights, load_plan, load_task
 from neuroshard.errors import Error
 from neuroshard.measure.plan_runs import Case, Settings, batch_of, measure_plans, require_ranks
 from neuroshard.measure.report import Machine, MeasuredPlan, Report, write_report
-from neuroshard.ranks import EXIT_CODE, Ranks, print_error
+from neuroshard.ranks import EXIT_CODE, Ranks, print_error, silence_torchrec
 from neuroshard.shared_planner import simulate
 
 EXIT_NOT_ALL = 1
@@ -87,8 +85,6 @@ def require_options(options: argparse.Namespace) -> None:
         value = getattr(options, name)
         if value is not None and value < least:
             raise Error(f"--{name.replace('_', '-')} is {value}; give at least {least}")
-    if options.rank_timeout_s <= 0:
-        raise Error(f"--rank-timeout-s is {options.rank_timeout_s:g}; give seconds above 0")
     if options.json and options.json != "-" and not Path(options.json).absolute().parent.is_dir():
         raise Error(f"{options.json}: cannot be written: there is no such folder", "io")
 
@@ -160,9 +156,7 @@ def main() -> int:
         if os.environ.get("RANK", "0") == "0":
             print_error(str(error))
         return EXIT_CODE
-    # TorchRec's are of its planner and of tracing, neither of which is used here.
-    logging.disable(logging.WARNING)
-    warnings.filterwarnings("ignore", module="torch")
+    silence_torchrec()
     if options.threads:
         torch.set_num_threads(options.threads)
     try:
