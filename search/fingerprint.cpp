@@ -73,6 +73,7 @@ void add_rules(Items& items, const TableRules& rules) {
   add_device_set(items, "not_devices", rules.not_devices);
   add_device_set(items, "nodes", rules.nodes);
   add_device_set(items, "not_nodes", rules.not_nodes);
+  if (rules.keep_in_hbm) items.add("keep_in_hbm");
   if (rules.kinds.empty()) return;
   items.add("kinds");
   for (const ShardingKind kind : all_sharding_kinds()) {
@@ -99,6 +100,10 @@ std::uint64_t hash_of(const Table& table) {
   if (table.features != 1.0) items.add("features", table.features);
   if (table.pooling != Pooling::kSum) items.add("pooling", name_of(table.pooling));
   if (table.weighted) items.add("weighted");
+  if (!table.popularity.empty()) {
+    items.add("popularity", table.popularity.size());
+    for (const auto& [rows, share] : table.popularity) items.add(rows, share);
+  }
   return items.value();
 }
 
@@ -164,6 +169,9 @@ void add_task(Items& items, const Task& task) {
   }
   add_exchange(items, task.exchange);
   add_overlap(items, task.overlap);
+  if (task.host.bytes > 0) {
+    items.add("host_memory", task.host.bytes, task.host.link_gb_s, name_of(task.host.policy));
+  }
   std::vector<std::uint64_t> tables;
   tables.reserve(task.tables.size());
   for (const Table& table : task.tables) tables.push_back(hash_of(table));

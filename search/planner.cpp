@@ -245,8 +245,26 @@ void Planner::Impl::add_work_without_links(const PlanOutcome& without_links, Pla
   add_work(result.stats, stats);
 }
 
+std::optional<PlanResult> Planner::Impl::plan_in_hbm(const Task& task, const PlanRequest& request,
+                                                     Effort effort, bool alone) const {
+  if (task.host.bytes == 0) return std::nullopt;
+  Task in_hbm = task;
+  in_hbm.host = {};
+  if (total_bytes(in_hbm) > total_room_bytes(in_hbm)) return std::nullopt;
+  PlanResult result = plan_anew(in_hbm, request, effort, alone);
+  if (!result.plan) return std::nullopt;
+  result.cost = neuroshard::simulate(*cpu, task, *result.plan);
+  for (CostedPlan& other : result.alternatives) {
+    other.cost = neuroshard::simulate(*cpu, task, other.plan);
+  }
+  return result;
+}
+
 PlanResult Planner::Impl::plan_anew(const Task& task, const PlanRequest& request, Effort effort,
                                     bool alone, const Published& published) const {
+  if (std::optional<PlanResult> in_hbm = plan_in_hbm(task, request, effort, alone)) {
+    return *std::move(in_hbm);
+  }
   if (std::optional<PlanResult> none = out_of_reach(task)) return *std::move(none);
   std::optional<Task> with_rules;
   const Task& planned = task.groups.empty() ? task : with_rules.emplace(with_rules_of_groups(task));

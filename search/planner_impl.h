@@ -46,6 +46,10 @@ struct Planner::Impl {
   /// search is run here.
   PlanResult plan_anew(const Task& task, const PlanRequest& request, Effort effort, bool alone,
                        const Published& published = {}) const;
+  /// The plan of a task with host memory that needs none: as if there were none. Nothing if HBM has
+  /// no room for all tables, or no plan is found.
+  [[nodiscard]] std::optional<PlanResult> plan_in_hbm(const Task& task, const PlanRequest& request,
+                                                      Effort effort, bool alone) const;
   PlanResult plan_by_baseline(const Task& task) const;
   /// Algorithm::kPublished. `lease`: threads for it; null: the caller's alone.
   PlanResult plan_published(const Task& task, const PlanRequest& request,

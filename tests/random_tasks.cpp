@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "neuroshard/training_ranges.h"
+#include "neuroshard/zipf_histogram.h"
 
 namespace neuroshard::testing {
 namespace {
@@ -153,6 +154,26 @@ Task random_task_of_all_kinds(std::uint64_t seed) {
       static_cast<std::int64_t>(static_cast<double>(total) * uniform(random, 1.0, 1.6)) /
       task.devices;
   return task;
+}
+
+void add_host_memory(Task& task, std::uint64_t seed) {
+  std::mt19937_64 random(seed * 0x9E3779B97F4A7C15U + 3);
+  const double share = uniform(random, 0.1, 0.9);
+  const std::int64_t total = total_bytes(task);
+  set_memory(task,
+             std::max<std::int64_t>(
+                 1, static_cast<std::int64_t>(share * static_cast<double>(total)) / task.devices));
+  task.reserved = {};
+  for (Device& device : task.device_list) device.base_bytes = 0;
+  task.host = {.bytes = 1 + 2 * total,
+               .link_gb_s = std::exp2(uniform(random, -1.0, 6.0)),
+               .policy = random() % 2 == 0 ? HostPolicy::kLru : HostPolicy::kStatic};
+  for (Table& table : task.tables) {
+    if (random() % 2 == 0) {
+      table.popularity = zipf_popularity(table.rows, uniform(random, 0.0, 2.0));
+    }
+    if (random() % 8 == 0) table.rules.keep_in_hbm = true;
+  }
 }
 
 SeedRange random_task_seeds(std::uint64_t count) {

@@ -19,6 +19,9 @@ namespace neuroshard::testing {
 /// fit.
 [[nodiscard]] Task random_task_of_all_kinds(std::uint64_t seed);
 
+/// Leaves devices too little memory, and gives their hosts enough.
+void add_host_memory(Task& task, std::uint64_t seed);
+
 /// Seeds of the tasks that a test of random tasks draws: [first, end). As many as `count`, from 0
 /// on, unless the environment variables NEUROSHARD_RANDOM_TASKS and NEUROSHARD_FIRST_RANDOM_TASK
 /// say otherwise. Throws std::invalid_argument if one of these is no number.

@@ -126,18 +126,10 @@ CostModels GoldenFolder::models() const {
 }
 
 Task load_whole_task(const std::filesystem::path& path, int devices, double memory_gib) {
-  TaskFile file = load_task(path);
-  Task task{.tables = std::move(file.tables),
-            .devices = devices > 0 ? devices : file.devices.value_or(0),
-            .memory_bytes =
-                memory_gib > 0.0 ? bytes_from_gib(memory_gib) : file.memory_bytes.value_or(0)};
-  task.reserved = file.reserved;
-  task.batch_size = file.batch_size;
-  task.devices_per_node = devices_per_node_of(file);
-  task.links = file.links;
-  task.exchange = file.exchange;
-  task.overlap = file.overlap;
-  task.groups = std::move(file.groups);
+  Task task = stated_task(load_task(path));
+  task.device_list.clear();
+  if (devices > 0) task.devices = devices;
+  if (memory_gib > 0.0) task.memory_bytes = bytes_from_gib(memory_gib);
   if (task.devices > 0 && task.memory_bytes > 0) return task;
   throw Error(path.string() + ": states no devices or no memory; say --devices and --memory-gb");
 }

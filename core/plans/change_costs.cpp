@@ -10,7 +10,9 @@
 namespace neuroshard {
 
 ChangePieces::ChangePieces(const Backend& backend, const Task& task, const Plan& plan)
-    : tables_(task),
+    : task_(task),
+      tables_(task),
+      host_curves_(task),
       prices_(backend, task, plan),
       of_operator_(backend.table_features(), static_cast<double>(task.batch_size)),
       exchange_(task.exchange) {}
@@ -22,6 +24,10 @@ std::uint32_t ChangePieces::add(const TableSlice& slice) {
   const bool priced = prices_ms_.back().has_value();
   dims_.push_back(priced ? 0.0F : static_cast<float>(output_columns(table, slice.dim)));
   ids_.push_back(priced ? 0 : id_units(table, exchange_));
+  if (task_.host.bytes > 0) {
+    const Table& whole = task_.tables[static_cast<std::size_t>(slice.table)];
+    hosted_.push_back(host_curves_.of(whole, slice.first_row, slice.rows, slice.dim));
+  }
   return static_cast<std::uint32_t>(dims_.size() - 1);
 }
 
@@ -33,9 +39,11 @@ std::vector<float> ChangePieces::embeddings(const Backend& backend) const {
 
 ChangeCosts::ChangeCosts(const Backend& backend, const Task& task, const ChangePieces& pieces,
                          const std::vector<ChangeShard>& shards,
-                         const std::vector<DeviceCost>& devices)
+                         const std::vector<DeviceCost>& devices, std::int64_t replica_bytes)
     : backend_(backend),
+      task_(task),
       pieces_(pieces),
+      replica_bytes_(replica_bytes),
       embeddings_(pieces.embeddings(backend)),
       devices_(shards.size()),
       base_ms_(compute_on_devices(task).base_ms),
@@ -50,7 +58,7 @@ ChangeCosts::ChangeCosts(const Backend& backend, const Task& task, const ChangeP
   for (const ChangeShard& shard : shards) all.push_back(&shard);
   compute_ms_ = compute_of(all);
   for (std::size_t d = 0; d < devices_; ++d) {
-    compute_ms_[d] = tables_ms(compute_ms_[d], speed_[d]) + base_ms_[d];
+    compute_ms_[d] = tables_ms(compute_ms_[d], speed_[d]) + base_ms_[d] + fetched_ms(d, shards[d]);
     replicas_ms_.push_back(devices[d].replicas_ms);
     dim_sums_.push_back(dim_sum(shards[d]));
     ids_.push_back(ids(shards[d]));
@@ -86,6 +94,14 @@ double ChangeCosts::ids_ms(const PlanChange& change, IdExchange& exchange) const
   return exchange.ms(most_lookups_seen(backend_.nodes(static_cast<int>(devices_)), changed));
 }
 
+float ChangeCosts::fetched_ms(std::size_t device, const ChangeShard& shard) const {
+  if (task_.host.bytes == 0) return 0.0F;
+  HostCurve sum;
+  for (const std::uint32_t piece : shard) sum.add(pieces_.host_curve(piece));
+  const std::int64_t room = hbm_room_bytes(task_, device) - replica_bytes_;
+  return static_cast<float>(fetch_ms(sum, host_point(sum, room, task_.host), task_.host));
+}
+
 std::vector<float> ChangeCosts::compute_of(const std::vector<const ChangeShard*>& shards) const {
   std::vector<std::uint32_t> offsets{0};
   std::vector<std::uint32_t> ids;
@@ -116,7 +132,7 @@ void ChangeCosts::add_costs(std::span<const PlanChange> changes,
       const std::size_t device = shard.device;
       compute_ms[row + device] =
           tables_ms(changed_ms[next++], shard.speed.value_or(speed_[device])) +
-          shard.base_ms.value_or(base_ms_[device]);
+          shard.base_ms.value_or(base_ms_[device]) + fetched_ms(device, shard.pieces);
       dim_sums[row + device] = dim_sum(shard.pieces);
     }
   }

@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "core/plans/host_rows.h"
 #include "core/plans/id_exchange.h"
 #include "core/plans/slice_prices.h"
 #include "core/plans/slice_tables.h"
@@ -24,12 +25,16 @@ class ChangePieces {
   /// What the all-to-alls have of it: nothing of a piece that has a price.
   [[nodiscard]] float dim(std::uint32_t piece) const { return dims_[piece]; }
   [[nodiscard]] std::int64_t ids(std::uint32_t piece) const { return ids_[piece]; }
+  /// Of a task with host memory.
+  [[nodiscard]] const HostCurve& host_curve(std::uint32_t piece) const { return hosted_[piece]; }
   /// [pieces]; nothing: the models predict it.
   [[nodiscard]] std::span<const std::optional<double>> prices_ms() const { return prices_ms_; }
   [[nodiscard]] std::vector<float> embeddings(const Backend& backend) const;
 
  private:
+  const Task& task_;
   SliceTables tables_;
+  HostCurves host_curves_;
   SlicePrices prices_;
   OperatorFeatures of_operator_;
   ExchangeTypes exchange_;
@@ -37,6 +42,7 @@ class ChangePieces {
   std::vector<std::optional<double>> prices_ms_;
   std::vector<float> dims_;
   std::vector<std::int64_t> ids_;
+  std::vector<HostCurve> hosted_;
 };
 
 using ChangeShard = std::vector<std::uint32_t>;  ///< Pieces of a device.
@@ -53,9 +59,11 @@ using PlanChange = std::vector<ChangedShard>;
 /// Prices many changes of a plan in few calls of the backend.
 class ChangeCosts {
  public:
-  /// `devices`: of the plan, as simulate() has them. What replicas cost changes with speeds alone.
+  /// Borrows `task` and `pieces`. `devices`: of the plan, as simulate() has them. What replicas
+  /// cost changes with speeds alone.
   ChangeCosts(const Backend& backend, const Task& task, const ChangePieces& pieces,
-              const std::vector<ChangeShard>& shards, const std::vector<DeviceCost>& devices);
+              const std::vector<ChangeShard>& shards, const std::vector<DeviceCost>& devices,
+              std::int64_t replica_bytes);
 
   [[nodiscard]] std::vector<ChangedCost> of(const std::vector<PlanChange>& changes) const;
 
@@ -63,6 +71,8 @@ class ChangeCosts {
   [[nodiscard]] float dim_sum(const ChangeShard& shard) const;
   [[nodiscard]] std::int64_t ids(const ChangeShard& shard) const;
   [[nodiscard]] double ids_ms(const PlanChange& change, IdExchange& exchange) const;
+  /// What a device with these pieces fetches from its host.
+  [[nodiscard]] float fetched_ms(std::size_t device, const ChangeShard& shard) const;
   [[nodiscard]] std::vector<float> compute_of(const std::vector<const ChangeShard*>& shards) const;
   /// What the models predict for a shard, `ms`, on a device.
   [[nodiscard]] float tables_ms(float ms, float speed) const {
@@ -71,7 +81,9 @@ class ChangeCosts {
   void add_costs(std::span<const PlanChange> changes, std::vector<ChangedCost>& costs) const;
 
   const Backend& backend_;
+  const Task& task_;
   const ChangePieces& pieces_;
+  std::int64_t replica_bytes_;  ///< On each device.
   std::vector<float> embeddings_;
   std::size_t devices_;
   std::vector<float> base_ms_;  ///< [devices]

@@ -115,7 +115,8 @@ class UndoneCuts {
 
   [[nodiscard]] bool may_hold_all(std::size_t device) const {
     const Table& table = task_.tables[static_cast<std::size_t>(table_)];
-    std::int64_t bytes = plan_.cost.devices[device].memory_bytes + table.size_bytes();
+    const DeviceCost& there = plan_.cost.devices[device];
+    std::int64_t bytes = there.memory_bytes + there.host_bytes + table.size_bytes();
     for (const TableSlice& slice : slices_[device]) {
       if (slice.table == table_) bytes -= slice_bytes(task_, slice);
     }
@@ -254,7 +255,8 @@ PlanExplanation explain(const Backend& backend, const Task& stated, const Plan& 
   for (const int table : cut_tables(task, slices[deciding])) {
     cuts.emplace_back(task, slices, explanation, table, pieces);
   }
-  const ChangeCosts costs(backend, task, pieces, shards, explanation.cost.devices);
+  const ChangeCosts costs(backend, task, pieces, shards, explanation.cost.devices,
+                          replicas_memory(task, plan).total_bytes());
   add_devices(task, shards, costs, explanation);
   add_slices(plan, slices, shards, costs, explanation);
   for (const UndoneCuts& cut : cuts) explanation.cuts.push_back(cut.price(shards, costs));

@@ -65,11 +65,17 @@ std::string warning_of(const std::vector<DeviceCost>& devices,
 
 void add_what_is_there(const Task& task, std::size_t device, DeviceCost& cost) {
   cost.reserved_bytes = reserved_bytes(task, device);
-  cost.free_bytes = room_bytes(task, device) - cost.memory_bytes;
+  cost.free_bytes = hbm_room_bytes(task, device) - cost.memory_bytes;
   if (task.device_list.empty()) return;
   cost.base_ms = task.device_list[device].base_ms;
   cost.base_bytes = task.device_list[device].base_bytes;
   cost.speed = task.device_list[device].speed;
+}
+
+void add_hosted(const HostedPlan::OfDevice& hosted, DeviceCost& cost) {
+  cost.fetch_ms = hosted.fetch_ms;
+  cost.host_bytes = hosted.host_bytes;
+  if (hosted.missing_bytes > 0) cost.free_bytes = std::min(cost.free_bytes, -hosted.missing_bytes);
 }
 
 PlanCost cost_of_shards(const Backend& backend, const PlacedShards& placed) {
@@ -102,6 +108,7 @@ PlanCost cost_of_shards(const Backend& backend, const PlacedShards& placed) {
     device.slices = static_cast<int>(end - first);
     device.memory_bytes = device.memory.total_bytes();
     add_what_is_there(task, d, device);
+    if (!placed.hosted.empty()) add_hosted(placed.hosted[d], device);
     dim_sums[d] = static_cast<float>(device.dim_sum - priced_columns);
   }
 
@@ -114,7 +121,10 @@ PlanCost cost_of_shards(const Backend& backend, const PlacedShards& placed) {
   require_costs(tables_ms, "the compute model", cost);
   const ComputeOnDevices compute = compute_on_devices(task);
   std::vector<float> compute_ms(devices);
-  for (std::size_t d = 0; d < devices; ++d) compute_ms[d] = compute.compute_ms(d, tables_ms[d]);
+  for (std::size_t d = 0; d < devices; ++d) {
+    compute_ms[d] =
+        compute.compute_ms(d, tables_ms[d]) + static_cast<float>(cost.devices[d].fetch_ms);
+  }
   backend.backward_comm(task.devices, dim_sums, backward_ms);
   require_costs(backward_ms, "the backward communication model", cost);
   start_offsets(compute_ms.data(), backward_ms.data(), task.devices, offsets_ms.data());

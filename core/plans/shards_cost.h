@@ -4,6 +4,7 @@
 #include <optional>
 #include <span>
 
+#include "core/plans/host_rows.h"
 #include "neuroshard/backend.h"
 #include "neuroshard/plan.h"
 
@@ -20,12 +21,17 @@ struct PlacedShards {
   /// [pieces]: of those that have a price of their kind; empty: none has.
   std::span<const std::optional<double>> prices_ms{};
   std::span<const std::int32_t> tables{};  ///< [pieces]: named in errors; empty: not known.
+  /// [devices]; empty: the task has no host memory.
+  std::span<const HostedPlan::OfDevice> hosted{};
   /// Pieces of each device; embeddings are summed in their order.
   ShardBatch shards;
 };
 
 /// Fills in what is reserved of a device and what is there already, and what `memory_bytes` leaves.
 void add_what_is_there(const Task& task, std::size_t device, DeviceCost& cost);
+
+/// Fills in what the device fetches from its host, for which it needs more time and room.
+void add_hosted(const HostedPlan::OfDevice& hosted, DeviceCost& cost);
 
 /// Predicted cost of a placement, device by device; the formula is at simulate(). Throws Error
 /// (naming the model, and the table if one alone does it) on costs that are not finite.

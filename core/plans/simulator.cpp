@@ -2,9 +2,11 @@
 
 #include <numeric>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "core/plans/deduplicated_task.h"
+#include "core/plans/host_rows.h"
 #include "core/plans/id_exchange.h"
 #include "core/plans/replicas.h"
 #include "core/plans/shards_cost.h"
@@ -32,6 +34,8 @@ PlanCost simulate(const Backend& backend, const Task& stated, const Plan& plan) 
   std::vector<std::optional<double>> prices_ms;
   SliceTables tables(task);
   const SlicePrices prices(backend, task, plan);
+  HostedPlan hosted;
+  if (task.host.bytes > 0) hosted = hosted_plan(task, plan);
   for (const std::vector<int>& shard : plan.shards) {
     for (const int index : shard) {
       const TableSlice& slice = plan.slices[static_cast<std::size_t>(index)];
@@ -41,7 +45,8 @@ PlanCost simulate(const Backend& backend, const Task& stated, const Plan& plan) 
       table_ids.push_back(slice.table);
       lookups.push_back(lookup_units(table.pooling_factor));
       slice_ids.push_back(id_units(table, task.exchange));
-      memory.push_back(slice_memory(table, slice.dim));
+      memory.push_back(hosted.memory.empty() ? slice_memory(table, slice.dim)
+                                             : hosted.memory[static_cast<std::size_t>(index)]);
       prices_ms.push_back(prices.ms_of(slice));
     }
     offsets.push_back(static_cast<std::uint32_t>(columns.size()));
@@ -59,7 +64,9 @@ PlanCost simulate(const Backend& backend, const Task& stated, const Plan& plan) 
                                            .ids = slice_ids,
                                            .prices_ms = prices_ms,
                                            .tables = table_ids,
+                                           .hosted = hosted.devices,
                                            .shards = {offsets, ids}});
+  cost.hbm_shares = std::move(hosted.hbm_shares);
   if (!plan.replicas.empty()) {
     add_replicas(cost_of_replicas(backend, task, plan), !plan.slices.empty(), task.overlap, cost);
   }

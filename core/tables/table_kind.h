@@ -11,13 +11,14 @@ namespace neuroshard {
 [[nodiscard]] inline auto kind_of(const Table& table) {
   // A new field of Table does not compile here until it is said whether plans depend on it.
   const auto& [name, rows, dim, pooling_factor, access_histogram, memory, rules, row_shares,
-               replica_gradients, features, pooling, weighted, once_in_samples] = table;
+               replica_gradients, features, pooling, weighted, once_in_samples, popularity] = table;
   (void)name;
-  const auto& [no_split, min_width, max_slices, devices, not_devices, nodes, not_nodes, kinds] =
-      rules;
+  const auto& [no_split, min_width, max_slices, devices, not_devices, nodes, not_nodes, kinds,
+               keep_in_hbm] = rules;
   return std::tie(rows, dim, pooling_factor, access_histogram, memory, no_split, min_width,
-                  max_slices, devices, not_devices, nodes, not_nodes, kinds, row_shares,
-                  replica_gradients, features, pooling, weighted, once_in_samples);
+                  max_slices, devices, not_devices, nodes, not_nodes, kinds, keep_in_hbm,
+                  row_shares, replica_gradients, features, pooling, weighted, once_in_samples,
+                  popularity);
 }
 
 }  // namespace neuroshard

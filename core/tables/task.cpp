@@ -9,10 +9,12 @@
 
 #include "core/base/message_text.h"
 #include "core/tables/exchange_fields.h"
+#include "core/tables/host_memory_fields.h"
 #include "core/tables/lookup_bytes.h"
 #include "core/tables/node_link_fields.h"
 #include "core/tables/overlap_fields.h"
 #include "core/tables/reserved_problem.h"
+#include "core/tables/row_popularity.h"
 #include "core/tables/rule_validation.h"
 #include "core/tables/stated_gib.h"
 #include "core/tables/table_groups.h"
@@ -116,7 +118,7 @@ std::int64_t reserved_bytes(const Task& task, std::size_t device) {
   return reserved_of(task.reserved, memory_bytes(task, device));
 }
 
-std::int64_t room_bytes(const Task& task, std::size_t device) {
+std::int64_t hbm_room_bytes(const Task& task, std::size_t device) {
   const std::int64_t base = task.device_list.empty() ? 0 : task.device_list[device].base_bytes;
   return memory_bytes(task, device) - base - reserved_bytes(task, device);
 }
@@ -145,7 +147,8 @@ Task without_tables(const Task& task) {
           .devices_per_node = task.devices_per_node,
           .links = task.links,
           .exchange = task.exchange,
-          .overlap = task.overlap};
+          .overlap = task.overlap,
+          .host = task.host};
 }
 
 std::int64_t largest_room_bytes(const Task& task) {
@@ -279,7 +282,8 @@ std::optional<std::string> problem_of(const Table& table) {
   if (name_of(table.replica_gradients) == "unknown") {
     return "replica_gradients is none of the enumerators; give one";
   }
-  return row_shares_problem_of(table.row_shares);
+  if (std::optional<std::string> problem = row_shares_problem_of(table.row_shares)) return problem;
+  return popularity_problem_of(table.popularity, table.rows);
 }
 
 void validate(const Table& table, const std::string& where) {
@@ -318,6 +322,14 @@ void validate(const Task& task, const std::string& where) {
   }
   if (const std::optional<std::string> problem = overlap_problem_of(task.overlap)) {
     throw Error(in_place(where, "overlap: " + *problem));
+  }
+  if (const std::optional<std::string> problem = host_memory_problem_of(task.host)) {
+    throw Error(in_place(where, "host_memory: " + *problem));
+  }
+  if (task.host.bytes > 0 && task.exchange.deduplicate_ids) {
+    throw Error(in_place(where,
+                         "host_memory: what is fetched is not known where exchange deduplicates "
+                         "ids; leave out one of them"));
   }
   validate_device_list(task, where);
   if (task.device_list.empty() && task.memory_bytes < 1) {

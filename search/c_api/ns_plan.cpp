@@ -161,6 +161,29 @@ ns_status ns_plan_get_device_overlap(const ns_plan* plan, ns_device_overlap* dev
   });
 }
 
+ns_status ns_plan_get_device_host(const ns_plan* plan, ns_device_host* devices, size_t capacity,
+                                  size_t* count) {
+  return write_by_device(plan, devices, capacity, count, [](const DeviceCost& cost) {
+    return ns_device_host{cost.fetch_ms, cost.host_bytes};
+  });
+}
+
+ns_status ns_plan_get_hbm_shares(const ns_plan* plan, double* shares, size_t capacity,
+                                 size_t* count) {
+  return guarded([&] {
+    std::vector<double> all;
+    if (const PlanDocument* document = document_of(required(plan, "plan"))) {
+      for (const std::vector<int>& shard : document->plan.shards) {
+        for (const int slice : shard) {
+          if (document->cost.hbm_shares.empty()) break;
+          all.push_back(document->cost.hbm_shares[static_cast<std::size_t>(slice)]);
+        }
+      }
+    }
+    return write_array(std::span<const double>(all), shares, capacity, "shares", count);
+  });
+}
+
 ns_status ns_plan_get_devices(const ns_plan* plan, ns_device_cost* devices, size_t capacity,
                               size_t* count) {
   return write_by_device(plan, devices, capacity, count, [](const DeviceCost& cost) {

@@ -13,7 +13,9 @@ using json_text::Fields;
 using json_text::name_of_table;
 
 /// Rows are said from version 2 on.
-Fields slice_fields(const Task& task, int version, int index, const TableSlice& slice) {
+Fields slice_fields(const Task& task, int version, int index, const Plan& plan, int planned,
+                    const PlanCost& cost) {
+  const TableSlice& slice = plan.slices[static_cast<std::size_t>(planned)];
   Fields fields;
   fields.add("slice", index)
       .add("table", slice.table)
@@ -21,7 +23,10 @@ Fields slice_fields(const Task& task, int version, int index, const TableSlice& 
       .add("first_column", slice.first_column)
       .add("dim", slice.dim);
   if (version > 1) fields.add("first_row", slice.first_row).add("rows", slice.rows);
-  return fields.add("size_bytes", slice_bytes(task, slice));
+  fields.add("size_bytes", slice_bytes(task, slice));
+  if (!cost.hbm_shares.empty())
+    fields.add("hbm_share", cost.hbm_shares[static_cast<std::size_t>(planned)]);
+  return fields;
 }
 
 /// `listed`: the task lists its devices.
@@ -32,6 +37,7 @@ Fields memory_fields(const DeviceCost& cost, bool listed) {
       .add("buffer_bytes", cost.memory.buffer_bytes)
       .add("reserved_bytes", cost.reserved_bytes);
   if (listed) fields.add("base_bytes", cost.base_bytes);
+  if (cost.host_bytes != 0) fields.add("host_bytes", cost.host_bytes);
   return fields.add("free_bytes", cost.free_bytes);
 }
 
@@ -42,6 +48,7 @@ Fields cost_fields(const std::vector<CostTerm>& terms, const DeviceCost& cost, d
   for (const auto& [name, ms] : terms) fields.add(std::string(name) + "_ms", cost.*ms);
   fields.add("wait_ms", wait_ms);
   if (cost.hidden_ms != 0.0) fields.add("hidden_ms", cost.hidden_ms);
+  if (cost.fetch_ms != 0.0) fields.add("fetch_ms", cost.fetch_ms);
   if (replicas) fields.add("replicas_ms", cost.replicas_ms);
   return fields;
 }
@@ -68,8 +75,8 @@ void append_device(std::string& text, const PlanDocument& document, const Task& 
   text += ",\n      \"shard\": [";
   const char* separator = "\n        ";
   for (std::size_t i = 0; i < shard.size(); ++i) {
-    const TableSlice& slice = document.plan.slices[static_cast<std::size_t>(shard[i])];
-    append(text += separator, slice_fields(sized, version, indices[i], slice));
+    append(text += separator,
+           slice_fields(sized, version, indices[i], document.plan, shard[i], document.cost));
     separator = ",\n        ";
   }
   text += shard.empty() ? "]\n    }" : "\n      ]\n    }";

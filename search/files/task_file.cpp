@@ -7,6 +7,7 @@
 
 #include "core/base/message_text.h"
 #include "core/tables/exchange_fields.h"
+#include "core/tables/host_memory_fields.h"
 #include "core/tables/node_link_fields.h"
 #include "core/tables/overlap_fields.h"
 #include "core/tables/reserved_problem.h"
@@ -124,6 +125,19 @@ Overlap read_overlap(const JsonObject& object) {
   }
   object.reject_unknown_fields();
   return overlap;
+}
+
+HostMemory read_host_memory(const JsonObject& object) {
+  HostMemory host;
+  const double gib = object.number(kHostGbField, 0.0, kMostGib);
+  if (gib > 0.0) host.bytes = object.read_at(kHostGbField, [&] { return bytes_from_gib(gib); });
+  host.link_gb_s = object.number(kHostLinkField, kLeastGbPerSecond, kMostGbPerSecond);
+  if (object.has(kHostPolicyField)) {
+    const std::string name = object.text(kHostPolicyField);
+    host.policy = object.read_at(kHostPolicyField, [&] { return host_policy_from_name(name); });
+  }
+  object.reject_unknown_fields();
+  return host;
 }
 
 using DeviceClasses = std::map<std::string, Device, std::less<>>;
@@ -256,6 +270,7 @@ Task stated_task(TaskFile file) {
           .links = file.links,
           .exchange = file.exchange,
           .overlap = file.overlap,
+          .host = file.host,
           .groups = std::move(file.groups)};
 }
 
@@ -304,6 +319,7 @@ TaskFile parse_task(std::string_view json, const std::string& where) {
   if (file.has("links")) task.links = read_links(file.object("links"));
   if (file.has("exchange")) task.exchange = read_exchange(file.object("exchange"));
   if (file.has("overlap")) task.overlap = read_overlap(file.object("overlap"));
+  if (file.has("host_memory")) task.host = read_host_memory(file.object("host_memory"));
   task.reserved = read_reserved(file);
   TableMemory memory = read_table_memory(file, {});
   if (file.has("batch_size")) {

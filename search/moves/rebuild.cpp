@@ -73,6 +73,7 @@ void Rebuild::load(int device, int shard, int sign) {
   sums_.ids[d] += sign * load.ids;
   sums_.bytes[d] += sign * load.bytes;
   sums_.price_ms[d] += sign * load.price_ms;
+  if (load.hosted != nullptr) sums_.hosted[d].add(*load.hosted, sign);
   sums_.shards[d] += sign;
   if (by_loads_) {
     sums_.compute_ms[d] += static_cast<float>(sign * prices_.added_ms(shard) / prices_.speed(d));
@@ -137,7 +138,8 @@ void Rebuild::price_changed() {
     const auto d = static_cast<std::size_t>(device);
     float head_ms = 0.0F;
     prices_.models().compute({sums_.embeddings.data() + d * width_, width_}, {&head_ms, 1});
-    sums_.compute_ms[d] = prices_.compute_ms(d, head_ms, sums_.shards[d], sums_.price_ms[d]);
+    sums_.compute_ms[d] =
+        prices_.compute_ms(d, head_ms, sums_.shards[d], sums_.price_ms[d], hosted(d));
     is_changed_[d] = 0;
   }
   changed_.clear();
@@ -241,7 +243,14 @@ void Rebuild::value_devices(int shard) {
     }
     prices_.models().compute(trial_sums_, heads_);
     for (std::size_t d = 0; d < devices_; ++d) {
-      compute_ms_[d] = prices_.compute_ms(d, heads_[d], 1, sums_.price_ms[d] + load.price_ms);
+      const double price_ms = sums_.price_ms[d] + load.price_ms;
+      if (load.hosted == nullptr) {
+        compute_ms_[d] = prices_.compute_ms(d, heads_[d], 1, price_ms, nullptr);
+        continue;
+      }
+      HostCurve hosted = sums_.hosted[d];
+      hosted.add(*load.hosted);
+      compute_ms_[d] = prices_.compute_ms(d, heads_[d], 1, price_ms, &hosted);
     }
   }
   const double column_ms = prices_.ms_of_column();

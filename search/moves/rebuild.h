@@ -53,6 +53,9 @@ class Rebuild {
   [[nodiscard]] bool is_too_large(const StateSlice& slice) const;
   /// Of a device with a shard more; negative: room that is left.
   [[nodiscard]] std::int64_t missing_bytes(std::size_t device, int shard) const;
+  [[nodiscard]] const HostCurve* hosted(std::size_t device) const {
+    return sums_.hosted.empty() ? nullptr : &sums_.hosted[device];
+  }
   void load(int device, int shard, int sign);
   void load(const StateSlice& slice, int sign);
   void put(const StateSlice& slice);

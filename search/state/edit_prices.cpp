@@ -47,10 +47,14 @@ void EditPrices::begin() {
   seen_rows_.clear();
 }
 
-std::size_t EditPrices::new_row(const float* sum) {
+std::size_t EditPrices::new_row(std::size_t device) {
   const std::size_t at = rows_ * width_;
   if (sums_.size() < at + width_) sums_.resize(2 * (at + width_));
-  std::copy_n(sum, width_, sums_.data() + at);
+  std::copy_n(sums_of_.embeddings.data() + device * width_, width_, sums_.data() + at);
+  if (!sums_of_.hosted.empty()) {
+    hosted_.resize(rows_);
+    hosted_.push_back(sums_of_.hosted[device]);
+  }
   return rows_++;
 }
 
@@ -77,7 +81,7 @@ void EditPrices::change(int device, int shard, int sign) {
     stamps_[d] = serial_;
     slots_[d] = touched_.size();
     touched_.push_back({.device = d,
-                        .row = new_row(s.embeddings.data() + d * width_),
+                        .row = new_row(d),
                         .shards = s.shards[d],
                         .columns = s.columns[d],
                         .compute_ms = 0.0F,
@@ -94,6 +98,7 @@ void EditPrices::change(int device, int shard, int sign) {
   touched.bytes += sign * load.bytes;
   touched.price_ms += sign * load.price_ms;
   touched.shards += sign;
+  if (load.hosted != nullptr) hosted_[touched.row].add(*load.hosted, sign);
   float* const sum = sums_.data() + touched.row * width_;
   const float* const embedding = state_.catalog().embedding(shard);
   const auto factor = static_cast<float>(sign);
@@ -138,8 +143,8 @@ void EditPrices::look_first(Trial& trial, EditPrice& price) {
   trial.square = prices_.ranks().square;
   for (Touched& touched : touched_in(trial)) {
     const std::size_t d = touched.device;
-    touched.compute_ms =
-        prices_.compute_ms(d, heads_[touched.row], touched.shards, touched.price_ms);
+    touched.compute_ms = prices_.compute_ms(d, heads_[touched.row], touched.shards,
+                                            touched.price_ms, hosted(touched));
     latest = std::max(
         latest, static_cast<double>(touched.compute_ms) + static_cast<double>(s.backward_ms[d]));
     const double own =
@@ -147,7 +152,8 @@ void EditPrices::look_first(Trial& trial, EditPrice& price) {
     const double before =
         prices_.own_ms(s.compute_ms[d], s.columns[d], static_cast<double>(s.ids[d]));
     trial.square += own * own - before * before;
-    missing += prices_.missing_bytes(d, touched.bytes) - prices_.missing_bytes(d, s.bytes[d]);
+    missing += prices_.missing_bytes(d, touched.bytes, hosted(touched)) -
+               prices_.missing_bytes(d, s.bytes[d], prices_.hosted(d));
   }
   price.missing_bytes = missing;
   const double delay = std::max(0.0, latest - prices_.ranks().ready_ms[prices_.ranks().last_ready]);

@@ -83,7 +83,10 @@ class EditPrices {
     double total_ms;
   };
 
-  std::size_t new_row(const float* sum);
+  std::size_t new_row(std::size_t device);
+  [[nodiscard]] const HostCurve* hosted(const Touched& touched) const {
+    return hosted_.empty() ? nullptr : &hosted_[touched.row];
+  }
   void change(int device, int shard, int sign);
   void look_first(Trial& trial, EditPrice& price);
   void look_at_columns(Trial& trial);
@@ -127,8 +130,9 @@ class EditPrices {
   std::vector<Touched> touched_;
   std::vector<EditPrice> results_;
   std::size_t rows_ = 0;
-  AlignedVector<float> sums_;  ///< [rows, embedding width]
-  std::vector<float> heads_;   ///< [rows]
+  AlignedVector<float> sums_;      ///< [rows, embedding width]
+  std::vector<float> heads_;       ///< [rows]
+  std::vector<HostCurve> hosted_;  ///< [rows] of a task with host memory.
   std::vector<float> seen_rows_;
   std::vector<double> trial_ready_;
   std::vector<float> trial_compute_ms_;

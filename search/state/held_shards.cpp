@@ -8,6 +8,7 @@ void HeldShards::count(const ShardLoad& load, int sign) {
   bytes_ += sign * load.bytes;
   ids_ += sign * load.ids;
   columns_ += sign * load.columns;
+  if (load.hosted != nullptr) hosted_.add(*load.hosted, sign);
 }
 
 void HeldShards::add(const ShardCatalog& catalog, int shard) {

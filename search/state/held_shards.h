@@ -27,6 +27,7 @@ class HeldShards {
   [[nodiscard]] std::int64_t bytes() const { return bytes_; }
   [[nodiscard]] std::int64_t ids() const { return ids_; }
   [[nodiscard]] std::int64_t columns() const { return columns_; }
+  [[nodiscard]] const HostCurve& hosted() const { return hosted_; }
 
  private:
   static constexpr std::size_t kShardsOfPart = 64;
@@ -47,6 +48,7 @@ class HeldShards {
   std::int64_t bytes_ = 0;
   std::int64_t ids_ = 0;
   std::int64_t columns_ = 0;
+  HostCurve hosted_;
 };
 
 }  // namespace neuroshard

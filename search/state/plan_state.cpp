@@ -45,6 +45,7 @@ PlanState::PlanState(ShardCatalog& catalog, const TableWays& ways, const Plan& p
   sums.ids.resize(devices);
   sums.bytes.resize(devices);
   sums.shards.resize(devices);
+  if (task().host.bytes > 0) sums.hosted.resize(devices);
   sums.is_replica.resize(of_table_.size());
   sums.compute_ms.resize(devices);
   sums.seen.resize(devices);
@@ -289,6 +290,7 @@ void PlanState::sum_up(int device) {
   sums.bytes[d] = held.bytes();
   sums.price_ms[d] = held.price_ms();
   sums.shards[d] = static_cast<int>(held.size());
+  if (!sums.hosted.empty()) sums.hosted[d] = held.hosted();
 }
 
 void PlanState::sum_up_replicas() {

@@ -39,6 +39,7 @@ struct PlanSums {
   std::vector<std::int64_t> ids;    ///< [devices]: id_units().
   std::vector<std::int64_t> bytes;  ///< [devices]: without replicas.
   std::vector<int> shards;          ///< [devices]
+  std::vector<HostCurve> hosted;    ///< [devices] of a task with host memory; else empty.
   int slices = 0;                   ///< Without replicas; with blocks that stay as they are.
 
   // Where a plan runs:

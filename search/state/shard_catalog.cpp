@@ -26,7 +26,8 @@ ShardCatalog::ShardCatalog(const Backend& backend, const BundledTask& bundled)
       tables_(task_),
       gradients_(task_),
       replicas_(task_.tables.size(), kNotYet),
-      replica_loads_(task_.tables.size()) {
+      replica_loads_(task_.tables.size()),
+      host_curves_(task_) {
   for (std::size_t t = 0; t < task_.tables.size(); ++t) {
     const bool same = t > 0 && bundled.bundle(t) == nullptr && bundled.bundle(t - 1) == nullptr &&
                       kind_of(task_.tables[t]) == kind_of(task_.tables[t - 1]);
@@ -80,6 +81,10 @@ int ShardCatalog::add_widths(const Rows& rows, int first_width, int widths) {
     const int columns = kDimMultiple * (first_width + i);
     ShardLoad& load = loads.emplace_back();
     load.bytes = slice_bytes(table, columns);
+    if (task_.host.bytes > 0) {
+      load.hosted =
+          &hosted_.emplace_back(host_curves_.of(whole, rows.first_row, rows.count, columns));
+    }
     if (rows.price != nullptr) {
       const auto samples = static_cast<double>(task_.batch_size);
       load.price_ms = priced_ms(*rows.price, whole, columns, share, samples);
@@ -96,13 +101,16 @@ int ShardCatalog::add_widths(const Rows& rows, int first_width, int widths) {
 
 int ShardCatalog::add_bundle(const BundledTask::Bundle& bundle) {
   ShardLoad load;
+  HostCurve hosted;
   std::vector<float> features;
   for (const Table& table : bundle.tables) {
+    if (task_.host.bytes > 0) hosted.add(host_curves_.of(table, 0, table.rows, table.dim));
     of_slices_.append(table, table.dim, features);
     load.bytes += table.size_bytes();
     load.ids += id_units(table, task_.exchange);
     load.columns += output_columns(table, table.dim);
   }
+  if (task_.host.bytes > 0) load.hosted = &hosted_.emplace_back(hosted);
   std::vector<float> embeddings(bundle.tables.size() * width_);
   backend_.embed_pieces(features, embeddings);
   const int shard = add({}, {load});

@@ -2,11 +2,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <tuple>
 #include <vector>
 
+#include "core/plans/host_rows.h"
 #include "core/plans/slice_tables.h"
 #include "core/plans/touched_gradients.h"
 #include "neuroshard/aligned_vector.h"
@@ -24,6 +26,7 @@ struct ShardLoad {
   std::int64_t ids = 0;   ///< id_units(); 0 if the shard has a price.
   int columns = 0;        ///< That are exchanged; 0 if the shard has a price.
   double price_ms = 0.0;  ///< Price of its kind of sharding; its embedding is then zero.
+  const HostCurve* hosted = nullptr;  ///< Of a task with host memory.
 };
 
 /// A table adds this to every device if it is replicated, beside its embedding.
@@ -101,6 +104,8 @@ class ShardCatalog {
   std::vector<int> replicas_;  ///< [tables], or kNotYet.
   std::vector<std::unique_ptr<ReplicaLoad>> replica_loads_;
   std::vector<ShardLoad> loads_;
+  HostCurves host_curves_;
+  std::deque<HostCurve> hosted_;  ///< What loads point to.
   std::vector<double> alone_ms_;
   AlignedVector<float> embeddings_;
 };

@@ -38,6 +38,16 @@ StatePrices::StatePrices(PlanState& state)
       room_bytes_(rooms_bytes(state.task())) {
   ranks_.ready_ms.resize(device_count_);
   for (const std::int64_t room : room_bytes_) all_room_bytes_ += static_cast<double>(room);
+  if (const HostMemory& host = state.task().host; host.bytes > 0) {
+    HostCurve all;
+    ShardCatalog& catalog = state.catalog();
+    for (std::size_t t = 0; t < state.task().tables.size(); ++t) {
+      const int rows = catalog.all_rows(static_cast<int>(t));
+      all.add(*catalog.load(catalog.shard(rows, state.task().tables[t].dim)).hosted);
+    }
+    const std::int64_t on_hosts = host.bytes * state.task().devices;
+    of_all_ = host_point(all, static_cast<std::int64_t>(all_room_bytes_) - on_hosts, host);
+  }
   const AlignedVector<float> nothing(width_, 0.0F);
   models_->compute(nothing, {&empty_ms_, 1});
   const auto exchange_ms = [&](float columns) {
@@ -108,7 +118,7 @@ void StatePrices::price_heads() {
   models_->compute(s.embeddings, s.compute_ms);
   work.heads += device_count_;
   for (std::size_t d = 0; d < device_count_; ++d) {
-    s.compute_ms[d] = compute_ms(d, s.compute_ms[d], s.shards[d], s.price_ms[d]);
+    s.compute_ms[d] = compute_ms(d, s.compute_ms[d], s.shards[d], s.price_ms[d], hosted(d));
   }
 }
 
@@ -135,7 +145,9 @@ void StatePrices::price_exchanges() {
   estimated_ = 0;
   price_terms();
   s.missing_bytes = 0;
-  for (std::size_t d = 0; d < device_count_; ++d) s.missing_bytes += missing_bytes(d, s.bytes[d]);
+  for (std::size_t d = 0; d < device_count_; ++d) {
+    s.missing_bytes += missing_bytes(d, s.bytes[d], hosted(d));
+  }
   if (nodes_ != nullptr) {
     nodes_->see(s.columns, s.seen);
   } else {
@@ -195,7 +207,8 @@ void StatePrices::apply(const Edit& edit) {
   const bool was_idle = s.slices == 0;
   state_.apply(edit);
   if (state_.replicas_changed()) price_replicas();
-  if (was_idle) {
+  // Replicas leave other rows less room.
+  if (was_idle || (state_.replicas_changed() && !s.hosted.empty())) {
     price_heads();
     return price_exchanges();
   }
@@ -210,7 +223,7 @@ void StatePrices::apply(const Edit& edit) {
   work.heads += touched.size();
   for (std::size_t i = 0; i < touched.size(); ++i) {
     const auto d = static_cast<std::size_t>(touched[i]);
-    s.compute_ms[d] = compute_ms(d, heads_[i], s.shards[d], s.price_ms[d]);
+    s.compute_ms[d] = compute_ms(d, heads_[i], s.shards[d], s.price_ms[d], hosted(d));
   }
   price_exchanges();
 }

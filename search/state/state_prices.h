@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "core/plans/host_rows.h"
 #include "core/plans/id_exchange.h"
 #include "core/plans/iteration.h"
 #include "neuroshard/aligned_vector.h"
@@ -71,11 +72,17 @@ class StatePrices {
   /// For bytes that do not fit.
   [[nodiscard]] double memory_ms(std::int64_t missing_bytes, double cost_ms) const;
 
-  /// Compute cost of a device, by what the head says of its slices.
-  [[nodiscard]] float compute_ms(std::size_t device, float head_ms, int shards,
-                                 double price_ms) const {
+  /// Compute cost of a device, by what the head says of its slices. `hosted`: of a task with host
+  /// memory.
+  [[nodiscard]] float compute_ms(std::size_t device, float head_ms, int shards, double price_ms,
+                                 const HostCurve* hosted) const {
     const float tables_ms = (shards == 0 ? empty_ms_ : head_ms) + static_cast<float>(price_ms);
-    return devices_.compute_ms(device, tables_ms);
+    const float ms = devices_.compute_ms(device, tables_ms);
+    return hosted == nullptr ? ms : ms + fetched_ms(device, *hosted);
+  }
+  /// PlanSums::hosted of a device, or null.
+  [[nodiscard]] const HostCurve* hosted(std::size_t device) const {
+    return sums_.hosted.empty() ? nullptr : &sums_.hosted[device];
   }
   /// Compute cost of a device that has no slices, ms.
   [[nodiscard]] double empty_ms() const { return empty_ms_; }
@@ -107,9 +114,13 @@ class StatePrices {
   }
   /// About what a shard adds to what a device computes, at a speed of 1.
   [[nodiscard]] double added_ms(int shard) const {
-    return std::max(0.0, state_.catalog().alone_ms(shard) - empty_ms_);
+    const double ms = std::max(0.0, state_.catalog().alone_ms(shard) - empty_ms_);
+    const HostCurve* const hosted = state_.catalog().load(shard).hosted;
+    return hosted == nullptr ? ms : ms + fetch_ms(*hosted, of_all_, state_.task().host);
   }
-  [[nodiscard]] std::int64_t missing_bytes(std::size_t device, std::int64_t bytes) const {
+  [[nodiscard]] std::int64_t missing_bytes(std::size_t device, std::int64_t bytes,
+                                           const HostCurve* hosted) const {
+    if (hosted != nullptr) return host_point_of(device, *hosted).missing_bytes;
     return std::max<std::int64_t>(0, bytes + sums_.replica_bytes - room_bytes_[device]);
   }
   [[nodiscard]] std::int64_t room_bytes(int device) const {
@@ -132,6 +143,13 @@ class StatePrices {
   PricingWork work;
 
  private:
+  [[nodiscard]] HostPoint host_point_of(std::size_t device, const HostCurve& hosted) const {
+    const HostMemory& host = state_.task().host;
+    return host_point(hosted, room_bytes_[device] - host.bytes - sums_.replica_bytes, host);
+  }
+  [[nodiscard]] float fetched_ms(std::size_t device, const HostCurve& hosted) const {
+    return static_cast<float>(fetch_ms(hosted, host_point_of(device, hosted), state_.task().host));
+  }
   void price_replicas();
   void price_heads();
   /// Where there are no slices: nothing but base loads and replicas.
@@ -151,6 +169,7 @@ class StatePrices {
   std::vector<std::int64_t> room_bytes_;
   double all_room_bytes_ = 0.0;
   double memory_times_ = 1.0;
+  HostPoint of_all_;  ///< Where devices are on their curves if all are alike.
   float empty_ms_ = 0.0F;
   double ms_of_column_ = 0.0;
   double ms_of_lookup_unit_ = 0.0;

@@ -14,6 +14,7 @@
 
 #include "neuroshard/cost_terms.h"
 #include "neuroshard/histogram_scale.h"
+#include "search/host_recount.h"
 
 namespace neuroshard::testing {
 namespace {
@@ -75,11 +76,16 @@ double share_of(const Table& table, const TableSlice& slice) {
   return lookups_below(table, slice.first_row + slice.rows) - lookups_below(table, slice.first_row);
 }
 
+StoredBytes stored_bytes_of(const Table& table, const TableSlice& slice) {
+  return {.buffers = buffer_bytes_of(table, static_cast<double>(table.memory.batch_size),
+                                     table.pooling_factor * share_of(table, slice), slice.dim),
+          .rows = weight_bytes_of(table.memory.weight_type, slice.rows, slice.dim) +
+                  state_bytes_of(table.memory.optimizer, slice.rows, slice.dim)};
+}
+
 std::int64_t slice_bytes_of(const Table& table, const TableSlice& slice) {
-  return weight_bytes_of(table.memory.weight_type, slice.rows, slice.dim) +
-         state_bytes_of(table.memory.optimizer, slice.rows, slice.dim) +
-         buffer_bytes_of(table, static_cast<double>(table.memory.batch_size),
-                         table.pooling_factor * share_of(table, slice), slice.dim);
+  const StoredBytes stored = stored_bytes_of(table, slice);
+  return stored.buffers + stored.rows;
 }
 
 // Rows that some samples touch: the histogram of so many samples is the library's, and so is no
@@ -286,11 +292,13 @@ void expect_memory_kept(const Task& task, const Plan& plan, const PlanCost& cost
     std::int64_t columns = 0;
     // Sums that are rounded up to bytes may come out one apart where lookups are shared out.
     std::int64_t rounded = 0;
+    std::vector<StoredBytes> stored;
     std::int64_t rounded_columns = 0;
     for (const int index : plan.shards[d]) {
       const TableSlice& slice = plan.slices[static_cast<std::size_t>(index)];
       const Table& table = task.tables[static_cast<std::size_t>(slice.table)];
       bytes += slice_bytes_of(table, slice);
+      stored.push_back(stored_bytes_of(table, slice));
       const double outputs = table.pooling == Pooling::kNone
                                  ? table.pooling_factor * share_of(table, slice)
                                  : table.features;
@@ -301,13 +309,19 @@ void expect_memory_kept(const Task& task, const Plan& plan, const PlanCost& cost
       rounded += 1 + 4 * slice.dim;
       if (table.pooling == Pooling::kNone) ++rounded_columns;
     }
+    std::int64_t replica_bytes = 0;
     for (const int t : plan.replicas) {
       const Table& table = task.tables[static_cast<std::size_t>(t)];
-      bytes += replica_bytes_of(task, table);
+      replica_bytes += replica_bytes_of(task, table);
       if (table.replica_gradients == ReplicaGradients::kTouched) ++rounded;
     }
-    EXPECT_LE(std::abs(bytes - cost.devices[d].memory_bytes), rounded) << "device " << d;
-    EXPECT_LE(bytes, room_bytes_of(task, d) + rounded) << "device " << d;
+    bytes += replica_bytes;
+    if (task.host.bytes > 0) {
+      expect_fetches(task, plan, cost, d, stored, room_bytes_of(task, d) - replica_bytes);
+    } else {
+      EXPECT_LE(std::abs(bytes - cost.devices[d].memory_bytes), rounded) << "device " << d;
+      EXPECT_LE(bytes, room_bytes_of(task, d) + rounded) << "device " << d;
+    }
     EXPECT_LE(std::abs(columns - cost.devices[d].dim_sum), rounded_columns) << "device " << d;
     EXPECT_EQ(cost.devices[d].free_bytes, room_bytes_of(task, d) - cost.devices[d].memory_bytes);
   }

@@ -54,6 +54,7 @@ Task task_of_seed(std::uint64_t seed) {
   if (of_links.below(4) == 0) add_random_links(task, of_links);
   if (seed % 5 == 2) add_random_exchange(task, seed);
   if (seed % 3 == 1) add_random_overlap(task, seed);
+  if (seed % 4 == 3) testing::add_host_memory(task, seed);
   Random of_groups(seed, 31);
   if (of_groups.below(3) == 0) {
     testing::add_random_groups(task, 1 + of_groups.below(4), of_groups);
@@ -89,6 +90,7 @@ struct Seen {
   int exchanges = 0;  ///< Whose types on the wire are.
   int hidden = 0;     ///< Where ids are hidden.
   int groups = 0;
+  int hosts = 0;               ///< Whose rows wait there.
   int unequal_row_blocks = 0;  ///< On devices that differ,
   int unequal_replicas = 0;    ///< and such replicas.
 };
@@ -116,6 +118,10 @@ void expect_sound(const Task& task, const Planner& planner, Seen& seen) {
   seen.exchanges += task.exchange == ExchangeTypes{} ? 0 : 1;
   seen.hidden += result.cost.devices[0].hidden_ms > 0.0 ? 1 : 0;
   seen.groups += task.groups.empty() ? 0 : 1;
+  seen.hosts += std::ranges::any_of(result.cost.devices,
+                                    [](const DeviceCost& of) { return of.host_bytes > 0; })
+                    ? 1
+                    : 0;
   seen.row_blocks += has_row_blocks(task, plan) ? 1 : 0;
   seen.skewed_blocks +=
       std::ranges::any_of(
@@ -188,6 +194,7 @@ TEST(PlanRecount, PlansOfRandomTasksOfAllKindsAreSound) {
   EXPECT_GT(seen.on_nodes, 0);
   EXPECT_GT(seen.exchanges, 0);
   EXPECT_GT(seen.hidden, 0);
+  EXPECT_GT(seen.hosts, 0);
   EXPECT_TRUE(seen.unequal_row_blocks > 0 || NEUROSHARD_SANITIZED);  // Too few tasks.
   EXPECT_GT(seen.unequal_replicas, 0);
 }

@@ -7,6 +7,7 @@
 
 #include "core/tables/devices_text.h"
 #include "core/tables/exchange_fields.h"
+#include "core/tables/host_memory_fields.h"
 #include "core/tables/overlap_fields.h"
 #include "core/tables/table_groups.h"
 #include "tools/text/text.h"
@@ -128,6 +129,8 @@ std::string setting_lines(const TaskFile& task) {
   if (!exchange.empty()) text += "exchange: " + exchange + '\n';
   const std::string overlap = overlap_text(task.overlap);
   if (!overlap.empty()) text += "overlap: " + overlap + '\n';
+  const std::string host = host_memory_text(task.host);
+  if (!host.empty()) text += "host memory: " + host + '\n';
   const auto ruled = std::ranges::count_if(
       task.tables, [](const Table& table) { return table.rules != TableRules{}; });
   if (ruled > 0) text += "rules: of " + counted(static_cast<std::uint64_t>(ruled), "table") + '\n';

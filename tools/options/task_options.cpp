@@ -9,12 +9,14 @@
 
 #include "core/base/message_text.h"
 #include "core/tables/exchange_fields.h"
+#include "core/tables/host_memory_fields.h"
 #include "core/tables/node_link_fields.h"
 #include "core/tables/overlap_fields.h"
 #include "neuroshard/error.h"
 #include "neuroshard/task_file.h"
 #include "tools/options/exchange_option.h"
 #include "tools/options/hardware_option.h"
+#include "tools/options/host_memory_option.h"
 #include "tools/options/overlap_option.h"
 #include "weights/files/json_reader.h"
 #include "weights/files/read_file.h"
@@ -89,6 +91,7 @@ Task complete_task(const TaskFile& file, const TaskOptions& options) {
   apply_links(options.links, task);
   apply_exchange(options.exchange, task.exchange);
   apply_overlap(options.overlap, task.overlap);
+  apply_host_memory(options.host_memory, task.host);
   options.memory.apply(task);
   const bool several = options.devices.size() > 1 || options.memory_gb.size() > 1;
   if (!several) validate(task, file.where);
@@ -116,6 +119,8 @@ void require_ranges(const TaskOptions& options) {
   apply_exchange(options.exchange, any);
   Overlap any_overlap;
   apply_overlap(options.overlap, any_overlap);
+  HostMemory any_host{.bytes = 1, .link_gb_s = 1.0};
+  apply_host_memory(options.host_memory, any_host);
   options.memory.require_ranges();
 }
 
@@ -192,6 +197,7 @@ void add_task_options(CLI::App& command, TaskOptions& options, DeviceLists lists
   add_link_options(command, options.links, group);
   add_exchange_option(command, options.exchange, group);
   add_overlap_option(command, options.overlap, group);
+  add_host_memory_option(command, options.host_memory, group);
   add_memory_options(command, options.memory);
 }
 
@@ -223,6 +229,9 @@ LoadedTasks load_tasks(const TaskOptions& options, const std::string& hardware) 
     }
     if (const std::string stated = overlap_text(task.overlap); !error && !stated.empty()) {
       loaded.notes.push_back("overlap: " + stated);
+    }
+    if (const std::string stated = host_memory_text(task.host); !error && !stated.empty()) {
+      loaded.notes.push_back("host memory: " + stated);
     }
     loaded.tasks.push_back(std::move(task));
     loaded.errors.push_back(std::move(error));

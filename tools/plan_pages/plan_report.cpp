@@ -218,21 +218,40 @@ std::string hidden_text(const PlanCost& cost) {
                        : std::string();
 }
 
+std::string host_text(const Task& task, const Plan& plan, const PlanCost& cost) {
+  if (cost.hbm_shares.empty()) return {};
+  std::int64_t bytes = 0;
+  for (const DeviceCost& device : cost.devices) bytes += device.host_bytes;
+  if (bytes == 0) return "not needed: HBM has room for all tables";
+  std::vector<char> waits(task.tables.size(), 0);
+  for (std::size_t slice = 0; slice < plan.slices.size(); ++slice) {
+    if (cost.hbm_shares[slice] == 1.0) continue;
+    waits[static_cast<std::size_t>(plan.slices[slice].table)] = 1;
+  }
+  const auto tables = static_cast<std::uint64_t>(std::ranges::count(waits, 1));
+  return "rows of " + counted(tables, "table") + " wait in " + format_bytes(bytes) +
+         " of host memory (" + std::string(name_of(task.host.policy)) + ")";
+}
+
 std::vector<ShownTerm> shown_terms(const PlanCost& cost) {
   std::vector<double> waits = waits_ms(cost);
+  std::vector<double> fetches;
+  for (const DeviceCost& device : cost.devices) fetches.push_back(device.fetch_ms);
+  const auto is_any = [](double ms) { return ms > 0.0; };
   std::vector<ShownTerm> shown;
   for (const CostTerm& term : cost_terms(cost)) {
     std::vector<double>& ms = shown.emplace_back(ShownTerm{term.name, {}}).ms;
     for (std::size_t device = 0; device < waits.size(); ++device) {
       const DeviceCost& of = cost.devices[device];
-      const double elsewhere = term.ms == &DeviceCost::forward_ms ? waits[device]
-                               : term.ms == &DeviceCost::ids_ms   ? of.hidden_ms
-                                                                  : 0.0;
+      const double elsewhere = term.ms == &DeviceCost::forward_ms   ? waits[device]
+                               : term.ms == &DeviceCost::ids_ms     ? of.hidden_ms
+                               : term.ms == &DeviceCost::compute_ms ? of.fetch_ms
+                                                                    : 0.0;
       ms.push_back(of.*term.ms - elsewhere);
     }
   }
-  const bool any = std::ranges::any_of(waits, [](double ms) { return ms > 0.0; });
-  if (any) shown.push_back({kWaiting, std::move(waits)});
+  if (std::ranges::any_of(fetches, is_any)) shown.push_back({kFetch, std::move(fetches)});
+  if (std::ranges::any_of(waits, is_any)) shown.push_back({kWaiting, std::move(waits)});
   return shown;
 }
 
@@ -324,6 +343,8 @@ std::vector<PlanFact> plan_facts(const PlanDocument& document) {
   if (!exchange.empty()) facts.push_back({"exchange", exchange});
   const std::string hidden = hidden_text(document.cost);
   if (!hidden.empty()) facts.push_back({"hidden", hidden});
+  const std::string host = host_text(task, document.plan, document.cost);
+  if (!host.empty()) facts.push_back({"host", host});
   if (!task.groups.empty()) facts.push_back({"groups", groups_text(task.groups)});
   if (document.stats) facts.push_back({"search", search_line(*document.stats, document.read_ms)});
   for (const CostedPlan& other : document.alternatives) {

@@ -40,15 +40,20 @@ struct ShownTerm {
   std::string_view name;
   std::vector<double> ms;  ///< [devices]
 };
+inline constexpr std::string_view kFetch = "fetch";
 inline constexpr std::string_view kWaiting = "waiting";
-/// cost_terms() with waits_ms() taken out of the forward all-to-all, and what is hidden out of ids.
-/// Waiting is the last of them, and left out if no device waits.
+/// cost_terms() with waits_ms() taken out of the forward all-to-all, what is hidden out of ids, and
+/// what is fetched from hosts out of compute. Fetching and waiting are the last of them, and left
+/// out if no device does it.
 [[nodiscard]] std::vector<ShownTerm> shown_terms(const PlanCost& cost);
 
 /// "device 3", or the host, and what devices take.
 [[nodiscard]] std::string decided_by(const PlanCost& cost);
 /// "0.31 ms of ids run ...": of the device that hides most; empty if nothing is hidden.
 [[nodiscard]] std::string hidden_text(const PlanCost& cost);
+
+/// "rows of 3 tables wait in ...": empty if the task has no host memory.
+[[nodiscard]] std::string host_text(const Task& task, const Plan& plan, const PlanCost& cost);
 
 /// "compute 2.00, forward 0.75, backward 0.50 ms": of one device.
 [[nodiscard]] std::string terms_text(const std::vector<ShownTerm>& terms, std::size_t device);

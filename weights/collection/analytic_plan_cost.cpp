@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <functional>
+#include <utility>
 #include <vector>
 
 #include "core/plans/deduplicated_task.h"
+#include "core/plans/host_rows.h"
 #include "core/plans/id_exchange.h"
 #include "core/plans/iteration.h"
 #include "core/plans/replicas.h"
@@ -53,16 +55,20 @@ PlanCost plan_cost(const TablesCost& tables_ms, const NetworkSpec& known_network
   std::vector<std::int64_t> id_sums;
   const TablesOfSamples of_batch(static_cast<double>(task.batch_size));
   SliceTables slice_tables(task);
-  for (const std::vector<TableSlice>& shard : slices_by_device(plan)) {
+  HostedPlan hosted;
+  if (task.host.bytes > 0) hosted = hosted_plan(task, plan);
+  for (const std::vector<int>& shard : plan.shards) {
     DeviceCost device;
     std::vector<Table> tables;
     std::int64_t lookups = 0;
     std::int64_t ids = 0;
-    for (const TableSlice& slice : shard) {
+    for (const int index : shard) {
+      const TableSlice& slice = plan.slices[static_cast<std::size_t>(index)];
       Table table = slice_tables.of(slice);
       lookups += lookup_units(table.pooling_factor);
       ids += id_units(table, task.exchange);
-      device.memory += slice_memory(table, slice.dim);
+      device.memory += hosted.memory.empty() ? slice_memory(table, slice.dim)
+                                             : hosted.memory[static_cast<std::size_t>(index)];
       device.dim_sum += output_columns(table, slice.dim);
       tables.push_back(of_batch(std::move(table)));
     }
@@ -71,11 +77,15 @@ PlanCost plan_cost(const TablesCost& tables_ms, const NetworkSpec& known_network
     device.slices = static_cast<int>(shard.size());
     device.memory_bytes = device.memory.total_bytes();
     add_what_is_there(task, cost.devices.size(), device);
-    device.compute_ms = tables_ms(cost.devices.size(), tables, of_batch.samples()) + device.base_ms;
+    if (!hosted.devices.empty()) add_hosted(hosted.devices[cost.devices.size()], device);
+    device.compute_ms = tables_ms(cost.devices.size(), tables, of_batch.samples()) +
+                        device.fetch_ms + device.base_ms;
     cost.fits_memory &= device.free_bytes >= 0;
     dim_sums.push_back(device.dim_sum);
     cost.devices.push_back(device);
   }
+
+  cost.hbm_shares = std::move(hosted.hbm_shares);
 
   // The backward pass does not depend on when the devices start; the forward pass does.
   std::vector<double> offsets(cost.devices.size(), 0.0);

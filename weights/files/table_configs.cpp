@@ -89,6 +89,7 @@ std::string serialize_table_configs(std::span<const Table> tables, bool with_dim
     if (table.features != 1.0) entry["features"] = table.features;
     if (table.pooling != Pooling::kSum) entry["pooling"] = name_of(table.pooling);
     if (table.weighted) entry["weighted"] = true;
+    for (const auto& [rows, share] : table.popularity) entry["popularity"].push_back({rows, share});
     list.push_back(std::move(entry));
   }
   return list.dump() + '\n';

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "core/tables/row_popularity.h"
 #include "core/tables/table_problem.h"
 #include "neuroshard/error.h"
 
@@ -66,6 +67,33 @@ std::vector<double> read_row_shares(const JsonObject& object) {
     throw Error(object.where() + ": " + *problem);
   }
   return shares;
+}
+
+/// A Zipf exponent, or points of a curve.
+std::vector<PopularRows> read_popularity(const JsonObject& table, std::int64_t rows) {
+  if (!table.value("popularity").is_array()) {
+    const JsonObject law = table.object("popularity");
+    const double exponent = read_zipf_exponent(law);
+    law.reject_unknown_fields();
+    return zipf_popularity(rows, exponent);
+  }
+  std::vector<PopularRows> curve;
+  for (const JsonValue entry : table.array("popularity")) {
+    const std::string place = table.place("popularity") + ": point " + std::to_string(curve.size());
+    JsonArray numbers;
+    if (entry.get(numbers) != simdjson::SUCCESS || numbers.size() != 2) {
+      throw Error(place + ": give [rows, share of lookups]");
+    }
+    curve.push_back({json_number(numbers.at(0).value_unsafe(), place, 0.0, kMaxRows),
+                     json_number(numbers.at(1).value_unsafe(), place, 0.0, 1.0)});
+  }
+  if (curve.empty()) {
+    throw Error(table.place("popularity") + " is empty; give at least one point, or leave it out");
+  }
+  if (const std::optional<std::string> problem = popularity_problem_of(curve, rows)) {
+    throw Error(table.where() + ": " + *problem);
+  }
+  return curve;
 }
 
 /// `what`: "device" or "node".
@@ -138,6 +166,7 @@ TableRules read_rules(const JsonObject& object) {
   if (object.has("nodes")) rules.nodes = read_set(object, "nodes", "node");
   if (object.has("not_nodes")) rules.not_nodes = read_set(object, "not_nodes", "node");
   if (object.has("kinds")) rules.kinds = read_kinds(object);
+  rules.keep_in_hbm = object.flag_if_any("keep_in_hbm", false);
   object.reject_unknown_fields();
   return rules;
 }
@@ -226,6 +255,7 @@ TableReader::Result TableReader::read(const JsonObject& object, Dim dim) {
     read_named(object, "replica_gradients", table.replica_gradients, replica_gradients_from_name);
     read_named(object, "pooling", table.pooling, pooling_from_name);
     table.weighted = object.flag_if_any("weighted", false);
+    if (object.has("popularity")) table.popularity = read_popularity(object, table.rows);
   }
   table.memory = object.all_known() ? memory_ : read_table_memory(object, memory_);
   object.reject_unknown_fields();

@@ -79,7 +79,7 @@ void validate(const Plan& plan, const Task& task);
 /// Milliseconds of one training iteration of Task::batch_size.
 struct DeviceCost {
   /// Forward and backward of the embedding operators, over `speed`: of its slices, and
-  /// `replicas_ms`; and `base_ms`.
+  /// `replicas_ms`; `fetch_ms` and `base_ms`.
   double compute_ms = 0.0;
   double forward_ms = 0.0;        ///< All-to-all of the forward pass.
   double backward_ms = 0.0;       ///< All-to-all of the backward pass.
@@ -87,8 +87,10 @@ struct DeviceCost {
   double replicas_ms = 0.0;       ///< Of replicated tables' operator, for its part of the batch.
   double all_reduce_ms = 0.0;     ///< Of replicated tables' gradients, and the update by them.
   double dense_ms = 0.0;          ///< No all-to-all hides so much of the task's dense part.
+  double fetch_ms = 0.0;          ///< Of rows that wait in the host's memory.
   double hidden_ms = 0.0;         ///< So much of `ids_ms` runs behind the iteration before.
   std::int64_t memory_bytes = 0;  ///< Of its slices and replicas: the total of `memory`.
+  std::int64_t host_bytes = 0;    ///< Of its slices in the host's memory.
   std::int64_t dim_sum = 0;       ///< output_columns() of its slices.
   double lookups = 0.0;           ///< Per sample, of its slices.
   int slices = 0;
@@ -110,6 +112,8 @@ struct PlanCost {
   double cost_ms = 0.0;
   double host_ms = 0.0;      ///< Overlap::host_ms of the task.
   bool fits_memory = false;  ///< False: some device lacks memory, and the plan cannot run.
+  /// [slices]: the share of its rows that HBM has room for, of a task with host memory; else empty.
+  std::vector<double> hbm_shares{};
   /// Not empty if a predicted time is negative, or (of a Planner) if tables, slices or devices lie
   /// outside what the models were trained on (training_ranges.h), or costs of another type of
   /// weights or batch are asked for than they predict (prediction_limits.h).

@@ -25,6 +25,7 @@ struct TableRules {
   /// In which ways it may be sharded, a set; empty: in all. sharding_kinds() says in which a plan
   /// has it: one of them must be here.
   std::vector<ShardingKind> kinds{};
+  bool keep_in_hbm = false;  ///< No row of it waits in the host's memory.
 
   [[nodiscard]] bool limit_splits() const {
     return no_split || min_width > 0 || max_slices > 0 || !allow(ShardingKind::kColumn);

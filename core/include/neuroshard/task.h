@@ -9,6 +9,7 @@
 
 #include "neuroshard/devices.h"
 #include "neuroshard/exchange_types.h"
+#include "neuroshard/host_memory.h"
 #include "neuroshard/node_links.h"
 #include "neuroshard/overlap.h"
 #include "neuroshard/pooling.h"
@@ -66,6 +67,10 @@ struct Table {
   /// Set by DeduplicatedTask alone: so many samples, those of a device, look up no row twice, and
   /// `access_histogram` is of all samples of the task. 0: it is of kDefaultBatchSize samples.
   double once_in_samples = 0.0;
+  /// Which part of the lookups the hottest rows get, from few rows to all that are ever looked up.
+  /// At most kMostPopularityPoints; both numbers grow, the share to 1. Empty: it is estimated from
+  /// the access histogram. Only what is fetched from the host depends on it.
+  std::vector<PopularRows> popularity{};
 
   [[nodiscard]] std::int64_t size_bytes() const;  ///< slice_bytes() of all columns.
 };
@@ -122,6 +127,7 @@ struct Task {
   std::optional<NodeLinks> links{};
   ExchangeTypes exchange{};  ///< Communication costs depend on it, memory does not.
   Overlap overlap{};         ///< An iteration depends on it, the terms of its cost do not.
+  HostMemory host{};         ///< Where rows of tables are that HBM has no room for.
   /// Tables that every plan keeps together or apart. A table may be in several groups; those that
   /// share a table and are kept together are as one.
   std::vector<TableGroup> groups{};
@@ -137,7 +143,12 @@ struct Task {
 
 /// What tables may take of a device: its memory less what is reserved and less its base load. At
 /// least 0 if `task` is valid.
-[[nodiscard]] std::int64_t room_bytes(const Task& task, std::size_t device);
+[[nodiscard]] std::int64_t hbm_room_bytes(const Task& task, std::size_t device);
+
+/// With the memory of the host beside it: no plan has more on a device.
+[[nodiscard]] inline std::int64_t room_bytes(const Task& task, std::size_t device) {
+  return hbm_room_bytes(task, device) + task.host.bytes;
+}
 
 /// The same of every device, [devices].
 [[nodiscard]] std::vector<std::int64_t> rooms_bytes(const Task& task);

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <vector>
 
 #include "neuroshard/task.h"
 
@@ -19,6 +20,11 @@ inline constexpr double kDefaultZipfExponent = 1.05;
 [[nodiscard]] std::array<double, kHistogramBins> zipf_histogram(
     std::int64_t rows, double pooling_factor, double exponent = kDefaultZipfExponent,
     std::int64_t batch_size = kDefaultBatchSize);
+
+/// Table::popularity by Zipf's law, with points a quarter of their rank apart.
+/// Throws Error as zipf_histogram() does.
+[[nodiscard]] std::vector<PopularRows> zipf_popularity(std::int64_t rows,
+                                                       double exponent = kDefaultZipfExponent);
 
 }  // namespace neuroshard
 #pragma GCC visibility pop

@@ -27,7 +27,7 @@ extern "C" {
 
 /// Version of this interface, which only grows: a program works with a library whose
 /// ns_abi_version() is not below the NS_ABI_VERSION that it was compiled with.
-#define NS_ABI_VERSION 9
+#define NS_ABI_VERSION 10
 int32_t ns_abi_version(void);
 
 /// Of the library in use, e.g. "0.1.0".
@@ -280,6 +280,19 @@ typedef struct ns_device_overlap {
 /// version 9.
 ns_status ns_plan_get_device_overlap(const ns_plan* plan, ns_device_overlap* devices,
                                      size_t capacity, size_t* count);
+
+/// What a device has in its host's memory, of a task that states host memory. Since version 10.
+typedef struct ns_device_host {
+  double fetch_ms;  ///< Of rows that wait there; part of ns_device_cost's `compute_ms`.
+  int64_t host_bytes;
+} ns_device_host;
+/// Copies it for the devices, in order. Since version 10.
+ns_status ns_plan_get_device_host(const ns_plan* plan, ns_device_host* devices, size_t capacity,
+                                  size_t* count);
+/// The share of its rows that HBM has room for, of each slice in the order of ns_plan_get_slices();
+/// none if the task states no host memory. Written as by ns_plan_get_slices(). Since version 10.
+ns_status ns_plan_get_hbm_shares(const ns_plan* plan, double* shares, size_t capacity,
+                                 size_t* count);
 
 /// Columns of a table that a device has to be sent, of rows as ns_plan_get_move_rows() says.
 typedef struct ns_move {

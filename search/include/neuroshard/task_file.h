@@ -38,6 +38,7 @@ struct TaskFile {
   std::optional<NodeLinks> links;
   ExchangeTypes exchange;
   Overlap overlap;
+  HostMemory host;
   std::vector<TableGroup> groups;
   std::vector<int> derived_histograms;  ///< As in TableConfigs.
 };

@@ -201,12 +201,13 @@ TEST(TableFeatures, TablesThatDifferInCostDifferInFeatures) {
   others[3].access_histogram[5] = 1.0;
   // One for each field of the kind but memory and the rules, which cost nothing, and two that only
   // row blocks and replicas depend on; outputs and poolings, which the published features do not
-  // know; and what is said of a histogram.
-  const auto& [no_split, min_width, max_slices, devices, not_devices, nodes, not_nodes, kinds] =
-      table.rules;
-  constexpr std::size_t kRules = std::tuple_size_v<decltype(std::tie(
-      no_split, min_width, max_slices, devices, not_devices, nodes, not_nodes, kinds))>;
-  EXPECT_EQ(others.size() + 7 + kRules, std::tuple_size_v<decltype(kind_of(table))>);
+  // know; what is said of a histogram; and what decides how much is fetched.
+  const auto& [no_split, min_width, max_slices, devices, not_devices, nodes, not_nodes, kinds,
+               keep_in_hbm] = table.rules;
+  constexpr std::size_t kRules =
+      std::tuple_size_v<decltype(std::tie(no_split, min_width, max_slices, devices, not_devices,
+                                          nodes, not_nodes, kinds, keep_in_hbm))>;
+  EXPECT_EQ(others.size() + 8 + kRules, std::tuple_size_v<decltype(kind_of(table))>);
   for (const Table& other : others) {
     EXPECT_NE(kind_of(other), kind_of(table));
     EXPECT_NE(table_features(other, other.dim), table_features(table, table.dim));

@@ -58,6 +58,7 @@ std::optional<Case> case_of(std::uint64_t seed) {
                           .host_ms = 10.0 * of_overlap.uniform()};
     }
   }
+  if (seed % 7 < 3) testing::add_host_memory(one.task, seed);
   if (one.task.devices < 2) return std::nullopt;
   const PlanResult planned = testing::planner_of(Effort::kFast).plan(one.task);
   if (!planned.plan) return std::nullopt;

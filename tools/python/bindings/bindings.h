@@ -7,6 +7,7 @@
 namespace neuroshard::python {
 
 void bind_exchange(nanobind::module_& module);
+void bind_host_memory(nanobind::module_& module);
 void bind_overlap(nanobind::module_& module);
 void bind_tasks(nanobind::module_& module);   ///< And bind_tables().
 void bind_tables(nanobind::module_& module);  ///< With their rules and groups.

@@ -23,6 +23,7 @@ NB_MODULE(_core, module) {
   module.def("backends", &neuroshard::backends,
              "All backends in the order of preference; whether one works shows when it is used.");
   neuroshard::python::bind_exchange(module);
+  neuroshard::python::bind_host_memory(module);
   neuroshard::python::bind_overlap(module);
   neuroshard::python::bind_tasks(module);
   neuroshard::python::bind_plans(module);

@@ -206,6 +206,8 @@ void bind_plan_cost(nb::module_& module) {
       .def_prop_ro("replicas_ms",
                    by_device<double>([](const DeviceCost& d) { return d.replicas_ms; }), kOwned,
                    "Of replicated tables' operator; part of `compute_ms`.")
+      .def_prop_ro("fetch_ms", by_device<double>([](const DeviceCost& d) { return d.fetch_ms; }),
+                   kOwned, "Of rows that wait in the host's memory; part of `compute_ms`.")
       .def_prop_ro("total_ms", by_device<double>([](const DeviceCost& d) { return d.total_ms(); }),
                    kOwned)
       .def_prop_ro("memory_bytes",
@@ -236,6 +238,13 @@ void bind_plan_cost(nb::module_& module) {
       .def_prop_ro("free_bytes",
                    by_device<std::int64_t>([](const DeviceCost& d) { return d.free_bytes; }),
                    kOwned, "Below 0: the plan does not fit.")
+      .def_prop_ro("host_bytes",
+                   by_device<std::int64_t>([](const DeviceCost& d) { return d.host_bytes; }),
+                   kOwned, "Of slices, in the host's memory.")
+      .def_prop_ro(
+          "hbm_shares", [](const CostedTaskPlan& plan) { return plan.cost.hbm_shares; },
+          "By slice, the share of its rows that HBM has room for; empty: the task has no host "
+          "memory.")
       .def_prop_ro("dim_sum",
                    by_device<std::int64_t>([](const DeviceCost& d) { return d.dim_sum; }), kOwned,
                    "Columns of all slices.")

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "core/tables/exchange_fields.h"
+#include "core/tables/host_memory_fields.h"
 #include "core/tables/overlap_fields.h"
 #include "neuroshard/error.h"
 #include "neuroshard/version.h"
@@ -119,6 +120,9 @@ void require_sound(const NamedTask& task) { validate(task.task, "the pickle's ta
 void require_sound(const ExchangeTypes& types) {
   if (exchange_problem_of(types)) fail_damaged();
 }
+void require_sound(const HostMemory& host) {
+  if (host_memory_problem_of(host)) fail_damaged();
+}
 void require_sound(const Overlap& overlap) {
   if (overlap_problem_of(overlap)) fail_damaged();
 }
@@ -185,8 +189,9 @@ void add_states() {
 }  // namespace
 
 void bind_states() {
-  add_states<Table, TableRules, TableGroup, Device, NodeLinks, ExchangeTypes, Overlap, NamedTask,
-             TableSlice, Plan, CostedTaskPlan, Infeasibility, SearchStats, TaskPlanResult>();
+  add_states<Table, TableRules, TableGroup, Device, NodeLinks, ExchangeTypes, Overlap, HostMemory,
+             NamedTask, TableSlice, Plan, CostedTaskPlan, Infeasibility, SearchStats,
+             TaskPlanResult>();
 }
 
 }  // namespace neuroshard::python

@@ -22,16 +22,18 @@ auto fields_of(S& s) {
 
 template <IsA<TableRules> S>
 auto fields_of(S& s) {
-  auto& [no_split, min_width, max_slices, devices, not_devices, nodes, not_nodes, kinds] = s;
-  return std::tie(no_split, min_width, max_slices, devices, not_devices, nodes, not_nodes, kinds);
+  auto& [no_split, min_width, max_slices, devices, not_devices, nodes, not_nodes, kinds,
+         keep_in_hbm] = s;
+  return std::tie(no_split, min_width, max_slices, devices, not_devices, nodes, not_nodes, kinds,
+                  keep_in_hbm);
 }
 
 template <IsA<Table> S>
 auto fields_of(S& s) {
   auto& [name, rows, dim, pooling_factor, access_histogram, memory, rules, row_shares,
-         replica_gradients, features, pooling, weighted, once_in_samples] = s;
+         replica_gradients, features, pooling, weighted, once_in_samples, popularity] = s;
   return std::tie(name, rows, dim, pooling_factor, access_histogram, memory, rules, row_shares,
-                  replica_gradients, features, pooling, weighted, once_in_samples);
+                  replica_gradients, features, pooling, weighted, once_in_samples, popularity);
 }
 
 template <IsA<ReservedMemory> S>
@@ -64,6 +66,18 @@ auto fields_of(S& s) {
   return std::tie(ids, dense_ms, dense_beside_outputs_ms, dense_beside_gradients_ms, host_ms);
 }
 
+template <IsA<HostMemory> S>
+auto fields_of(S& s) {
+  auto& [bytes, link_gb_s, policy] = s;
+  return std::tie(bytes, link_gb_s, policy);
+}
+
+template <IsA<PopularRows> S>
+auto fields_of(S& s) {
+  auto& [rows, share] = s;
+  return std::tie(rows, share);
+}
+
 template <IsA<TableGroup> S>
 auto fields_of(S& s) {
   auto& [name, tables, keep] = s;
@@ -73,9 +87,9 @@ auto fields_of(S& s) {
 template <IsA<Task> S>
 auto fields_of(S& s) {
   auto& [tables, devices, memory_bytes, reserved, batch_size, device_list, devices_per_node, links,
-         exchange, overlap, groups] = s;
+         exchange, overlap, host, groups] = s;
   return std::tie(tables, devices, memory_bytes, reserved, batch_size, device_list,
-                  devices_per_node, links, exchange, overlap, groups);
+                  devices_per_node, links, exchange, overlap, host, groups);
 }
 
 template <IsA<NamedTask> S>
@@ -105,17 +119,17 @@ auto fields_of(S& s) {
 template <IsA<DeviceCost> S>
 auto fields_of(S& s) {
   auto& [compute_ms, forward_ms, backward_ms, ids_ms, replicas_ms, all_reduce_ms, dense_ms,
-         hidden_ms, memory_bytes, dim_sum, lookups, slices, memory, reserved_bytes, speed, base_ms,
-         base_bytes, free_bytes] = s;
+         fetch_ms, hidden_ms, memory_bytes, host_bytes, dim_sum, lookups, slices, memory,
+         reserved_bytes, speed, base_ms, base_bytes, free_bytes] = s;
   return std::tie(compute_ms, forward_ms, backward_ms, ids_ms, replicas_ms, all_reduce_ms, dense_ms,
-                  hidden_ms, memory_bytes, dim_sum, lookups, slices, memory, reserved_bytes, speed,
-                  base_ms, base_bytes, free_bytes);
+                  fetch_ms, hidden_ms, memory_bytes, host_bytes, dim_sum, lookups, slices, memory,
+                  reserved_bytes, speed, base_ms, base_bytes, free_bytes);
 }
 
 template <IsA<PlanCost> S>
 auto fields_of(S& s) {
-  auto& [devices, cost_ms, host_ms, fits_memory, warning] = s;
-  return std::tie(devices, cost_ms, host_ms, fits_memory, warning);
+  auto& [devices, cost_ms, host_ms, fits_memory, hbm_shares, warning] = s;
+  return std::tie(devices, cost_ms, host_ms, fits_memory, hbm_shares, warning);
 }
 
 template <IsA<CostedTaskPlan> S>

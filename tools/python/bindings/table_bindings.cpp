@@ -2,8 +2,10 @@
 #include <nanobind/operators.h>
 #include <nanobind/stl/array.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
+#include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
 
 #include <array>
@@ -11,6 +13,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "core/base/message_text.h"
@@ -24,6 +27,10 @@ namespace {
 namespace nb = nanobind;
 using nb::literals::operator""_a;
 
+using PopularityCurve = std::vector<std::pair<double, double>>;
+/// The points of a curve, none if nothing is known, or the exponent of Zipf's law.
+using Popularity = std::variant<double, PopularityCurve>;
+
 using Histogram = std::array<double, kHistogramBins>;
 
 Table make_table(std::int64_t rows, int dim, double pooling_factor,
@@ -31,7 +38,7 @@ Table make_table(std::int64_t rows, int dim, double pooling_factor,
                  double zipf_exponent, std::string_view weight_type, std::string_view optimizer,
                  TableRules rules, std::vector<double> row_shares,
                  std::string_view replica_gradients, double features, std::string_view pooling,
-                 bool weighted) {
+                 bool weighted, const Popularity& popularity) {
   Table table{.name = std::move(name), .rows = rows, .dim = dim, .pooling_factor = pooling_factor};
   if (access_histogram) {
     table.access_histogram = *access_histogram;
@@ -46,6 +53,13 @@ Table make_table(std::int64_t rows, int dim, double pooling_factor,
   table.features = features;
   table.pooling = pooling_from_name(pooling);
   table.weighted = weighted;
+  if (const auto* const exponent = std::get_if<double>(&popularity)) {
+    table.popularity = zipf_popularity(rows, *exponent);
+  } else {
+    for (const auto& [hottest, share] : std::get<PopularityCurve>(popularity)) {
+      table.popularity.push_back({hottest, share});
+    }
+  }
   validate(table, table.name.empty() ? "table" : "table " + table.name);
   return table;
 }
@@ -76,7 +90,7 @@ void bind_rules(nb::module_& module) {
           "__init__",
           [](TableRules* self, bool no_split, int min_width, int max_slices,
              std::vector<int> devices, std::vector<int> not_devices, std::vector<int> nodes,
-             std::vector<int> not_nodes, const std::vector<std::string>& kinds) {
+             std::vector<int> not_nodes, const std::vector<std::string>& kinds, bool keep_in_hbm) {
             new (self) TableRules{no_split,
                                   min_width,
                                   max_slices,
@@ -84,12 +98,14 @@ void bind_rules(nb::module_& module) {
                                   std::move(not_devices),
                                   std::move(nodes),
                                   std::move(not_nodes),
-                                  kinds_from_names(kinds)};
+                                  kinds_from_names(kinds),
+                                  keep_in_hbm};
           },
           nb::kw_only(), "no_split"_a = false, "min_width"_a = 0, "max_slices"_a = 0,
           "devices"_a = std::vector<int>{}, "not_devices"_a = std::vector<int>{},
           "nodes"_a = std::vector<int>{}, "not_nodes"_a = std::vector<int>{},
-          "kinds"_a = std::vector<std::string>{}, "By default they rule out nothing.")
+          "kinds"_a = std::vector<std::string>{}, "keep_in_hbm"_a = false,
+          "By default they rule out nothing.")
       .def_ro("no_split", &TableRules::no_split, "The table is one slice.")
       .def_ro("min_width", &TableRules::min_width,
               "Columns that each slice has at least, if the table has so many; 0: no rule.")
@@ -104,6 +120,7 @@ void bind_rules(nb::module_& module) {
           "kinds", [](const TableRules& rules) { return names_of(rules.kinds); },
           "In which ways the table may be sharded: \"table\", \"column\", \"row\", "
           "\"table_row\", \"grid\", \"replicate\"; empty: all.")
+      .def_ro("keep_in_hbm", &TableRules::keep_in_hbm, "No row of it waits in the host's memory.")
       .def(nb::self == nb::self, nb::sig("def __eq__(self, other: object, /) -> bool"));
 }
 
@@ -117,18 +134,18 @@ void bind_table(nb::module_& module) {
              double zipf_exponent, std::string_view weight_type, std::string_view optimizer,
              std::optional<TableRules> rules, std::optional<std::vector<double>> row_shares,
              std::string_view replica_gradients, double features, std::string_view pooling,
-             bool weighted) {
-            new (self) Table(make_table(rows, dim, pooling_factor, access_histogram,
-                                        std::move(name), zipf_exponent, weight_type, optimizer,
-                                        std::move(rules).value_or(TableRules{}),
-                                        std::move(row_shares).value_or(std::vector<double>{}),
-                                        replica_gradients, features, pooling, weighted));
+             bool weighted, std::optional<Popularity> popularity) {
+            new (self) Table(make_table(
+                rows, dim, pooling_factor, access_histogram, std::move(name), zipf_exponent,
+                weight_type, optimizer, std::move(rules).value_or(TableRules{}),
+                std::move(row_shares).value_or(std::vector<double>{}), replica_gradients, features,
+                pooling, weighted, popularity.value_or(PopularityCurve{})));
           },
           "rows"_a, "dim"_a, "pooling_factor"_a, nb::kw_only(), "access_histogram"_a = nb::none(),
           "name"_a = "", "zipf_exponent"_a = kDefaultZipfExponent, "weight_type"_a = "fp32",
           "optimizer"_a = "sgd", "rules"_a = nb::none(), "row_shares"_a = nb::none(),
           "replica_gradients"_a = "dense", "features"_a = 1.0, "pooling"_a = "sum",
-          "weighted"_a = false,
+          "weighted"_a = false, "popularity"_a = nb::none(),
           "`dim` columns, a multiple of 4. `pooling_factor`: mean number of lookups per sample, of "
           "all features that read the table together. "
           "`access_histogram`: of the distinct rows that a batch of 65,536 samples touches, the "
@@ -143,7 +160,11 @@ void bind_table(nb::module_& module) {
           "device's part of the batch touches. `features`: how many read the table; above 0, at "
           "most 4,096. `pooling`: a sample has an output of each of them, \"sum\" or \"mean\", or "
           "\"none\": one of each lookup. `weighted`: a number comes with each id, by which its row "
-          "is multiplied.")
+          "is multiplied. `popularity`: [(rows, share of all lookups), ...] of the hottest rows, "
+          "both "
+          "growing, to all rows that are ever looked up and 1; or the exponent of Zipf's law; "
+          "None: "
+          "estimated from the access histogram. What is fetched from the host depends on it.")
       .def_ro("name", &Table::name)
       .def_ro("rows", &Table::rows)
       .def_ro("dim", &Table::dim)
@@ -152,6 +173,14 @@ void bind_table(nb::module_& module) {
       .def_prop_ro("pooling",
                    [](const Table& table) { return std::string(name_of(table.pooling)); })
       .def_ro("weighted", &Table::weighted)
+      .def_prop_ro("popularity",
+                   [](const Table& table) {
+                     PopularityCurve curve;
+                     for (const auto& [rows, share] : table.popularity) {
+                       curve.emplace_back(rows, share);
+                     }
+                     return curve;
+                   })
       .def_ro("access_histogram", &Table::access_histogram)
       .def_prop_ro(
           "weight_type",

@@ -67,7 +67,7 @@ NamedTask make_task(std::vector<Table> tables, Devices devices,
                     std::vector<std::string> notes, std::int64_t reserved_bytes,
                     double reserved_share, std::optional<std::int64_t> batch_size,
                     int devices_per_node, std::optional<NodeLinks> links,
-                    const ExchangeTypes& exchange, const Overlap& overlap,
+                    const ExchangeTypes& exchange, const Overlap& overlap, const HostMemory& host,
                     std::vector<TableGroup> groups) {
   if (batch_size) {
     for (Table& table : tables) table.memory.batch_size = *batch_size;
@@ -79,6 +79,7 @@ NamedTask make_task(std::vector<Table> tables, Devices devices,
                   .links = links,
                   .exchange = exchange,
                   .overlap = overlap,
+                  .host = host,
                   .groups = std::move(groups)},
                  std::move(name),
                  std::move(notes)};
@@ -189,18 +190,19 @@ void bind_task(nb::module_& module) {
              std::vector<std::string> notes, std::int64_t reserved_bytes, double reserved_share,
              std::optional<std::int64_t> batch_size, int devices_per_node,
              std::optional<NodeLinks> links, const std::optional<ExchangeTypes>& exchange,
-             const std::optional<Overlap>& overlap, std::vector<TableGroup> groups) {
-            new (self) NamedTask(make_task(std::move(tables), std::move(devices), memory_bytes,
-                                           std::move(name), std::move(notes), reserved_bytes,
-                                           reserved_share, batch_size, devices_per_node, links,
-                                           exchange.value_or(ExchangeTypes{}),
-                                           overlap.value_or(Overlap{}), std::move(groups)));
+             const std::optional<Overlap>& overlap, const std::optional<HostMemory>& host_memory,
+             std::vector<TableGroup> groups) {
+            new (self) NamedTask(make_task(
+                std::move(tables), std::move(devices), memory_bytes, std::move(name),
+                std::move(notes), reserved_bytes, reserved_share, batch_size, devices_per_node,
+                links, exchange.value_or(ExchangeTypes{}), overlap.value_or(Overlap{}),
+                host_memory.value_or(HostMemory{}), std::move(groups)));
           },
           "tables"_a, "devices"_a, "memory_bytes"_a = nb::none(), nb::kw_only(), "name"_a = "",
           "notes"_a = std::vector<std::string>{}, "reserved_bytes"_a = 0, "reserved_share"_a = 0.0,
           "batch_size"_a = nb::none(), "devices_per_node"_a = kDefaultDevicesPerNode,
           "links"_a = nb::none(), "exchange"_a = nb::none(), "overlap"_a = nb::none(),
-          "groups"_a = std::vector<TableGroup>{},
+          "host_memory"_a = nb::none(), "groups"_a = std::vector<TableGroup>{},
           "`devices`: how many, or a list of all of them. `memory_bytes`: of one device, or a "
           "list of "
           "those of each; not if devices are listed, which have it. `notes`: assumptions, which "
@@ -211,7 +213,9 @@ void bind_task(nb::module_& module) {
           "`devices_per_node`: devices that share a node, within which rows may be cut. "
           "`links`: what connects them; None: as in the network that the cost models know, where "
           "it does not matter which devices share a node. `exchange`: how values and ids are sent; "
-          "None: as fp32 and int64. `overlap`: what runs beside what; None: nothing. `groups`: "
+          "None: as fp32 and int64. `overlap`: what runs beside what; None: nothing. "
+          "`host_memory`: where rows are that HBM has no room "
+          "for; None: tables are in HBM alone. `groups`: "
           "tables that every plan keeps "
           "together or apart.")
       .def_prop_ro("tables", [](const NamedTask& task) { return task.task.tables; })
@@ -224,6 +228,11 @@ void bind_task(nb::module_& module) {
       .def_prop_ro("links", [](const NamedTask& task) { return task.task.links; })
       .def_prop_ro("exchange", [](const NamedTask& task) { return task.task.exchange; })
       .def_prop_ro("overlap", [](const NamedTask& task) { return task.task.overlap; })
+      .def_prop_ro("host_memory",
+                   [](const NamedTask& task) -> std::optional<HostMemory> {
+                     if (task.task.host.bytes == 0) return std::nullopt;
+                     return task.task.host;
+                   })
       .def_prop_ro("groups", [](const NamedTask& task) { return task.task.groups; })
       .def_prop_ro(
           "device_list", [](const NamedTask& task) { return task.task.device_list; },
@@ -251,7 +260,7 @@ void bind_task(nb::module_& module) {
       .def_prop_ro(
           "room_bytes", [](const NamedTask& task) { return rooms_bytes(task.task); },
           "What tables may take of each device: its memory less what is reserved and less what is "
-          "there already.")
+          "there already, with host memory.")
       .def_ro("name", &NamedTask::name)
       .def_ro("notes", &NamedTask::notes)
       .def("__len__", [](const NamedTask& task) { return task.task.tables.size(); })

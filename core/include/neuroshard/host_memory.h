@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#pragma GCC visibility push(default)
+namespace neuroshard {
+
+/// How it is decided which rows of a table are in HBM while the others wait in the host's memory.
+enum class HostPolicy {
+  kLru,     ///< A cache in HBM keeps the rows that were looked up last: FBGEMM's "managed caching".
+  kStatic,  ///< The most popular rows are in HBM for good, as RecShard has it.
+};
+
+/// "lru", "static".
+[[nodiscard]] std::span<const HostPolicy> all_host_policies();
+[[nodiscard]] std::string_view name_of(HostPolicy policy);
+/// Throws Error listing the names.
+[[nodiscard]] HostPolicy host_policy_from_name(std::string_view name);
+
+/// Memory of the host beside the HBM of each device, for tables that are larger than all HBM.
+struct HostMemory {
+  std::int64_t bytes = 0;  ///< For each device. 0: tables are in HBM alone.
+  /// Between a device and its host in each direction, as reached: 0.001 to 1e6 GB/s (1e9 bytes).
+  double link_gb_s = 0.0;
+  HostPolicy policy = HostPolicy::kLru;
+
+  friend bool operator==(const HostMemory&, const HostMemory&) = default;
+};
+
+/// The hottest `rows` rows of a table get this share of its lookups.
+struct PopularRows {
+  double rows = 0.0;
+  double share = 0.0;
+
+  // clang-tidy takes the 0 that a comparison is compared with for a pointer.
+  // NOLINTNEXTLINE(modernize-use-nullptr)
+  friend auto operator<=>(const PopularRows&, const PopularRows&) = default;
+  friend bool operator==(const PopularRows&, const PopularRows&) = default;
+};
+
+/// Points of a popularity curve that may be given.
+inline constexpr int kMostPopularityPoints = 1024;
+
+}  // namespace neuroshard
+#pragma GCC visibility pop

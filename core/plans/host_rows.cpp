@@ -1,0 +1,145 @@
+#include "core/plans/host_rows.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace neuroshard {
+namespace {
+
+constexpr double kFirstBatches = 0.05;
+constexpr double kStepOfBatches = 1.5;
+
+/// Bytes beside rows that say which of them are in HBM.
+struct Bookkeeping {
+  double of_row;
+  double of_cached_row;
+};
+
+/// FBGEMM's cache keeps 4 for each row of a table, and 16 for each row that it has room for
+/// (TorchRec, _calculate_cache_aux_state_sizes). Where the most popular rows are the first ones,
+/// nothing has to be kept.
+Bookkeeping bookkeeping_of(HostPolicy policy) {
+  return policy == HostPolicy::kLru ? Bookkeeping{4.0, 16.0} : Bookkeeping{0.0, 0.0};
+}
+/// A row comes, and the one whose place it takes goes back.
+constexpr double kWays = 2.0;
+constexpr double kBytesOfGb = 1e9;
+constexpr double kMsOfSecond = 1e3;
+
+double batches_at(std::size_t point) {
+  return point == 0 ? 0.0
+                    : kFirstBatches * std::pow(kStepOfBatches, static_cast<double>(point - 1));
+}
+
+std::int64_t rounded_up(double bytes) { return static_cast<std::int64_t>(std::ceil(bytes)); }
+
+}  // namespace
+
+double HostPoint::of(const HostCurve::Bytes& bytes) const {
+  const auto at = static_cast<double>(bytes[below]);
+  return part == 0.0 ? at : std::lerp(at, static_cast<double>(bytes[below + 1]), part);
+}
+
+HostPoint host_point(const HostCurve& curve, std::int64_t room_bytes, const HostMemory& host) {
+  HostPoint point;
+  if (curve.hbm.front() > room_bytes) {
+    point.below = 0;
+    point.missing_bytes = curve.hbm.front() - room_bytes;
+  } else if (curve.hbm.back() > room_bytes) {
+    const auto above = std::ranges::upper_bound(curve.hbm, room_bytes);
+    point.below = static_cast<std::size_t>(above - curve.hbm.begin()) - 1;
+    point.part = static_cast<double>(room_bytes - curve.hbm[point.below]) /
+                 static_cast<double>(*above - curve.hbm[point.below]);
+  }
+  point.missing_bytes += std::max<std::int64_t>(0, curve.host[point.below] - host.bytes);
+  return point;
+}
+
+double fetch_ms(const HostCurve& curve, const HostPoint& point, const HostMemory& host) {
+  return point.of(curve.fetched) / (host.link_gb_s * kBytesOfGb) * kMsOfSecond;
+}
+
+const HostCurves::RowsOfTable& HostCurves::rows_of(const Table& table) {
+  const auto [known, is_new] = tables_.try_emplace(&table);
+  if (!is_new) return known->second;
+  const RowReuse reuse(table, samples_);
+  const bool lru = policy_ == HostPolicy::kLru;
+  RowsOfTable& rows = known->second;
+  for (std::size_t i = 0; i + 1 < kHostPoints; ++i) {
+    const double batches = batches_at(i);
+    rows.in_hbm[i] = lru ? reuse.distinct_rows(batches) : reuse.popular_rows(batches);
+    rows.fetched[i] = lru ? reuse.missed_rows(batches) : reuse.unpopular_rows(batches);
+  }
+  return rows;
+}
+
+HostCurve HostCurves::of(const Table& table, std::int64_t first_row, std::int64_t rows,
+                         int columns) {
+  Table block = table;
+  block.rows = rows;
+  block.pooling_factor *= lookup_share(table, first_row, rows);
+  const SliceMemory memory = slice_memory(block, columns);
+  const std::int64_t stored = memory.weight_bytes + memory.optimizer_bytes;
+  HostCurve curve;
+  curve.hbm.fill(memory.total_bytes());
+  if (table.rules.keep_in_hbm) return curve;
+  const RowsOfTable& known = rows_of(table);
+  const auto all = static_cast<double>(rows);
+  const double share = all / static_cast<double>(table.rows);
+  const double row_bytes = static_cast<double>(stored) / all;
+  const auto [of_row, of_cached_row] = bookkeeping_of(policy_);
+  for (std::size_t i = 0; i + 1 < kHostPoints; ++i) {
+    const double cached = known.in_hbm[i] * share;
+    const std::int64_t taken = rounded_up(cached * (row_bytes + of_cached_row) + all * of_row);
+    if (taken >= stored) break;  // All of it takes less, here and from here on.
+    curve.hbm[i] = taken + memory.buffer_bytes;
+    curve.fetched[i] = rounded_up(known.fetched[i] * share * row_bytes * kWays);
+    // A cache has copies of rows that are all there.
+    curve.host[i] = policy_ == HostPolicy::kLru ? stored : stored - rounded_up(cached * row_bytes);
+  }
+  return curve;
+}
+
+HostedPlan hosted_plan(const Task& task, const Plan& plan) {
+  HostCurves curves(task);
+  HostedPlan hosted;
+  hosted.hbm_shares.resize(plan.slices.size(), 1.0);
+  hosted.memory.resize(plan.slices.size());
+  const std::int64_t replicas = replicas_memory(task, plan).total_bytes();
+  for (std::size_t device = 0; device < plan.shards.size(); ++device) {
+    HostCurve sum;
+    std::vector<HostCurve> of_slices;
+    for (const int index : plan.shards[device]) {
+      const TableSlice& slice = plan.slices[static_cast<std::size_t>(index)];
+      const Table& table = task.tables[static_cast<std::size_t>(slice.table)];
+      of_slices.push_back(curves.of(table, slice.first_row, slice.rows, slice.dim));
+      sum.add(of_slices.back());
+    }
+    const HostPoint point = host_point(sum, hbm_room_bytes(task, device) - replicas, task.host);
+    hosted.devices.push_back({.fetch_ms = fetch_ms(sum, point, task.host),
+                              .host_bytes = static_cast<std::int64_t>(point.of(sum.host)),
+                              .missing_bytes = point.missing_bytes});
+    for (std::size_t i = 0; i < of_slices.size(); ++i) {
+      const auto index = static_cast<std::size_t>(plan.shards[device][i]);
+      const TableSlice& slice = plan.slices[index];
+      SliceMemory memory = slice_memory(table_of(task, slice), slice.dim);
+      const auto in_hbm = static_cast<std::int64_t>(point.of(of_slices[i].hbm));
+      const std::int64_t stored = memory.weight_bytes + memory.optimizer_bytes;
+      if (point.of(of_slices[i].host) > 0.0) {
+        const double rows = static_cast<double>(slice.rows);
+        const auto [of_row, of_cached_row] = bookkeeping_of(task.host.policy);
+        const double row_bytes = static_cast<double>(stored) / rows + of_cached_row;
+        const double of_rows = static_cast<double>(in_hbm - memory.buffer_bytes) - rows * of_row;
+        const double share = std::clamp(of_rows / (rows * row_bytes), 0.0, 1.0);
+        hosted.hbm_shares[index] = share;
+        memory.weight_bytes = std::llround(share * static_cast<double>(memory.weight_bytes));
+        memory.optimizer_bytes = std::llround(share * static_cast<double>(memory.optimizer_bytes));
+        memory.buffer_bytes = in_hbm - memory.weight_bytes - memory.optimizer_bytes;
+      }
+      hosted.memory[index] = memory;
+    }
+  }
+  return hosted;
+}
+
+}  // namespace neuroshard

@@ -1,0 +1,110 @@
+#include "core/tables/row_popularity.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/base/message_text.h"
+#include "core/tables/access_statistics.h"
+#include "neuroshard/zipf_histogram.h"
+
+namespace neuroshard {
+namespace {
+
+/// Sums of shares may be rounded.
+constexpr double kShareTolerance = 1e-3;
+/// Rows further down the list may seem this much more popular, by rounding.
+constexpr double kRounding = 1.01;
+constexpr double kMostExponent = 4.0;
+/// Halvings of the range of exponents: more digits than histograms have.
+constexpr int kHalvings = 24;
+
+}  // namespace
+
+std::vector<PopularRows> popularity_of(const Table& table) {
+  if (!table.popularity.empty()) return table.popularity;
+  const auto touched_rows = [](const Table& of) {
+    return access_profile(of, static_cast<double>(kDefaultBatchSize)).distinct_rows;
+  };
+  const double touched = touched_rows(table);
+  // The more popular the hottest rows are, the fewer are touched.
+  double low = 0.0;
+  double high = kMostExponent;
+  Table trial = table;
+  for (int i = 0; i < kHalvings; ++i) {
+    const double exponent = (low + high) / 2.0;
+    trial.access_histogram = zipf_histogram(table.rows, table.pooling_factor, exponent);
+    (touched_rows(trial) > touched ? low : high) = exponent;
+  }
+  return zipf_popularity(table.rows, (low + high) / 2.0);
+}
+
+std::optional<std::string> popularity_problem_of(const std::vector<PopularRows>& curve,
+                                                 std::int64_t rows) {
+  if (curve.empty()) return std::nullopt;
+  if (curve.size() > kMostPopularityPoints) {
+    return "popularity has " + std::to_string(curve.size()) + " points; give at most " +
+           std::to_string(kMostPopularityPoints);
+  }
+  PopularRows last;
+  double last_density = 0.0;
+  for (std::size_t i = 0; i < curve.size(); ++i) {
+    const auto& [count, share] = curve[i];
+    const std::string where = "popularity: point " + std::to_string(i);
+    const bool is_number = std::isfinite(count) && std::isfinite(share);
+    if (!is_number || count <= last.rows || share < last.share) {
+      return where + " is [" + shortest_text(count) + ", " + shortest_text(share) +
+             "]; give so many of the hottest rows and their share of all lookups, both growing";
+    }
+    const double density = (share - last.share) / (count - last.rows);
+    if (i > 0 && density > last_density * kRounding) {
+      return where +
+             " adds rows that are looked up more often than those before; count the "
+             "hottest rows first";
+    }
+    last = curve[i];
+    last_density = density;
+  }
+  if (last.rows > static_cast<double>(rows)) {
+    return "popularity counts " + shortest_text(last.rows) + " rows, but the table has " +
+           std::to_string(rows) + "; leave out what it does not have";
+  }
+  if (std::abs(last.share - 1.0) > kShareTolerance) {
+    return "popularity ends with a share of " + shortest_text(last.share) +
+           "; the last point has all rows that are ever looked up, and a share of 1";
+  }
+  return std::nullopt;
+}
+
+RowReuse::RowReuse(const Table& table, double samples) {
+  const double lookups = samples * table.pooling_factor;
+  PopularRows last;
+  for (const PopularRows& point : popularity_of(table)) {
+    const double count = point.rows - last.rows;
+    rows_.push_back({count, lookups * (point.share - last.share) / count});
+    last = point;
+  }
+}
+
+double RowReuse::distinct_rows(double batches) const {
+  double rows = 0.0;
+  for (const auto& [count, lookups] : rows_) rows -= count * std::expm1(-batches * lookups);
+  return rows;
+}
+
+double RowReuse::popular_rows(double batches) const {
+  double rows = 0.0;
+  for (const auto& [count, lookups] : rows_) {
+    if (batches * lookups >= 1.0) rows += count;
+  }
+  return rows;
+}
+
+double RowReuse::unpopular_rows(double batches) const {
+  double rows = 0.0;
+  for (const auto& [count, lookups] : rows_) {
+    if (batches * lookups < 1.0) rows -= count * std::expm1(-lookups);
+  }
+  return rows;
+}
+
+}  // namespace neuroshard

@@ -1,0 +1,148 @@
+// What waits in host memory, beside the best that can be with all rows of a device.
+#include "core/plans/host_rows.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "neuroshard/zipf_histogram.h"
+
+namespace neuroshard {
+namespace {
+
+Task hosted_task(HostPolicy policy) {
+  Task task{.tables = {}, .devices = 1};
+  for (const auto& [rows, exponent] :
+       {std::pair{1'000'000, 1.05}, std::pair{4'000'000, 1.2}, std::pair{30'000, 0.6}}) {
+    Table& table = task.tables.emplace_back(
+        Table{.name = {}, .rows = rows, .dim = 64, .pooling_factor = 10.0});
+    table.popularity = zipf_popularity(rows, exponent);
+  }
+  task.memory_bytes = total_bytes(task) / 4;
+  task.host = {.bytes = 2 * total_bytes(task), .link_gb_s = 25.0, .policy = policy};
+  return task;
+}
+
+Plan all_on_one_device(const Task& task) {
+  Plan plan{.slices = whole_tables(task), .shards = {{}}};
+  for (std::size_t i = 0; i < plan.slices.size(); ++i) {
+    plan.shards[0].push_back(static_cast<int>(i));
+  }
+  return plan;
+}
+
+TEST(HostRows, FillHbmAndNoMore) {
+  for (const HostPolicy policy : all_host_policies()) {
+    Task task = hosted_task(policy);
+    const Plan plan = all_on_one_device(task);
+    double before_ms = 1e9;
+    for (int percent = 5; percent <= 100; percent += 5) {
+      task.memory_bytes = total_bytes(task) / 100 * percent;
+      const HostedPlan hosted = hosted_plan(task, plan);
+      const HostedPlan::OfDevice& device = hosted.devices.front();
+      EXPECT_EQ(device.missing_bytes, 0);
+      EXPECT_LE(device.fetch_ms, before_ms) << percent;
+      before_ms = device.fetch_ms;
+      std::int64_t in_hbm = 0;
+      for (const SliceMemory& memory : hosted.memory) in_hbm += memory.total_bytes();
+      EXPECT_LE(in_hbm, task.memory_bytes);
+      EXPECT_GT(static_cast<double>(in_hbm), 0.99 * static_cast<double>(task.memory_bytes));
+    }
+    task.memory_bytes = total_bytes(task);
+    const HostedPlan hosted = hosted_plan(task, plan);
+    EXPECT_EQ(hosted.devices.front().fetch_ms, 0.0);
+    EXPECT_EQ(hosted.devices.front().host_bytes, 0);
+    EXPECT_EQ(hosted.hbm_shares, std::vector<double>(3, 1.0));
+  }
+}
+
+/// Distinct rows of a batch that are not in HBM, if the rows that are looked up most often for the
+/// bytes that they take are.
+double least_fetched_bytes(const Task& task) {
+  struct Rows {
+    double count, lookups, bytes;
+  };
+  std::vector<Rows> rows;
+  double left = static_cast<double>(task.memory_bytes);
+  for (const Table& table : task.tables) {
+    PopularRows last;
+    for (const PopularRows& point : table.popularity) {
+      const double count = point.rows - last.rows;
+      const double lookups = static_cast<double>(task.batch_size) * table.pooling_factor *
+                             (point.share - last.share) / count;
+      rows.push_back({count, lookups, 4.0 * table.dim});
+      last = point;
+    }
+  }
+  std::ranges::sort(
+      rows, [](const Rows& a, const Rows& b) { return a.lookups / a.bytes > b.lookups / b.bytes; });
+  double fetched = 0.0;
+  for (const auto& [count, lookups, bytes] : rows) {
+    const double in_hbm = std::min(count, left / bytes);
+    left -= in_hbm * bytes;
+    fetched -= (count - in_hbm) * bytes * std::expm1(-lookups);
+  }
+  return fetched;
+}
+
+TEST(HostRows, FetchNearlyAsLittleAsCanBe) {
+  for (int percent = 10; percent <= 80; percent += 10) {
+    Task task = hosted_task(HostPolicy::kStatic);
+    task.memory_bytes = total_bytes(task) / 100 * percent;
+    const Plan plan = all_on_one_device(task);
+    const double ms = hosted_plan(task, plan).devices.front().fetch_ms;
+    const double least_ms = 2.0 * least_fetched_bytes(task) / (task.host.link_gb_s * 1e6);
+    EXPECT_GT(ms, 0.99 * least_ms) << percent;
+    // Thresholds lie on a grid.
+    EXPECT_LT(ms, 1.15 * least_ms) << percent;
+    // Which row is looked up next is known only as far as the last ones say it.
+    task.host.policy = HostPolicy::kLru;
+    EXPECT_GT(hosted_plan(task, plan).devices.front().fetch_ms, ms) << percent;
+  }
+}
+
+TEST(HostRows, TablesThatAreKeptInHbmAreWholeThere) {
+  Task task = hosted_task(HostPolicy::kLru);
+  task.tables[0].rules.keep_in_hbm = true;
+  const Plan plan = all_on_one_device(task);
+  const HostedPlan hosted = hosted_plan(task, plan);
+  EXPECT_EQ(hosted.hbm_shares[0], 1.0);
+  EXPECT_EQ(hosted.memory[0], slice_memory(task.tables[0], 64));
+  EXPECT_LT(hosted.hbm_shares[1], 1.0);
+  task.tables[1].rules.keep_in_hbm = true;
+  EXPECT_GT(hosted_plan(task, plan).devices.front().missing_bytes, 0);
+}
+
+TEST(HostRows, MissWhatNeitherMemoryHasRoomFor) {
+  Task task = hosted_task(HostPolicy::kStatic);
+  const Plan plan = all_on_one_device(task);
+  task.host.bytes = total_bytes(task) / 2;
+  EXPECT_GT(hosted_plan(task, plan).devices.front().missing_bytes, 0);
+  task.host.bytes = total_bytes(task);
+  EXPECT_EQ(hosted_plan(task, plan).devices.front().missing_bytes, 0);
+}
+
+TEST(HostRows, SlicesOfATableAddUpToIt) {
+  const Task task = hosted_task(HostPolicy::kLru);
+  const Table& table = task.tables[1];
+  HostCurves curves(task);
+  const HostCurve whole = curves.of(table, 0, table.rows, table.dim);
+  HostCurve halves = curves.of(table, 0, table.rows / 2, table.dim);
+  halves.add(curves.of(table, table.rows / 2, table.rows / 2, table.dim));
+  HostCurve columns = curves.of(table, 0, table.rows, 32);
+  columns.add(columns);
+  for (std::size_t i = 0; i < kHostPoints; ++i) {
+    const auto near = [&](std::int64_t part) { return static_cast<double>(part) + 4.0; };
+    EXPECT_NEAR(near(halves.hbm[i]), near(whole.hbm[i]), 4.0);
+    EXPECT_NEAR(near(halves.fetched[i]), near(whole.fetched[i]), 4.0);
+    EXPECT_LE(columns.fetched[i], whole.fetched[i] + 4);
+  }
+  EXPECT_EQ(columns.hbm.back(), whole.hbm.back());
+}
+
+}  // namespace
+}  // namespace neuroshard

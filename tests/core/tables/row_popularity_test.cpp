@@ -1,0 +1,170 @@
+// Reuse of rows beside caches that are simulated lookup by lookup.
+#include "core/tables/row_popularity.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <list>
+#include <random>
+#include <set>
+#include <unordered_map>
+#include <vector>
+
+#include "neuroshard/error.h"
+#include "neuroshard/zipf_histogram.h"
+
+namespace neuroshard {
+namespace {
+
+constexpr std::int64_t kRows = 20'000;
+constexpr int kSamples = 500;
+
+Table table_of_zipf(double exponent) {
+  return {.name = {},
+          .rows = kRows,
+          .dim = 4,
+          .pooling_factor = 2.0,
+          .popularity = zipf_popularity(kRows, exponent)};
+}
+
+/// Rows of a batch, each lookup by itself.
+class Lookups {
+ public:
+  explicit Lookups(double exponent) : random_(11) {
+    std::vector<double> weights;
+    for (std::int64_t row = 1; row <= kRows; ++row) {
+      weights.push_back(std::pow(static_cast<double>(row), -exponent));
+    }
+    rows_ = std::discrete_distribution<std::int64_t>(weights.begin(), weights.end());
+  }
+  /// Each once, in no order.
+  std::vector<std::int64_t> batch() {
+    std::set<std::int64_t> distinct;
+    for (int i = 0; i < 2 * kSamples; ++i) distinct.insert(rows_(random_));
+    std::vector<std::int64_t> rows(distinct.begin(), distinct.end());
+    std::shuffle(rows.begin(), rows.end(), random_);
+    return rows;
+  }
+
+ private:
+  std::mt19937_64 random_;
+  std::discrete_distribution<std::int64_t> rows_;
+};
+
+/// Misses of a batch, on average, of a cache that keeps the rows which were looked up last.
+double lru_misses(double exponent, std::size_t capacity) {
+  Lookups lookups(exponent);
+  std::list<std::int64_t> order;  // The last one first.
+  std::unordered_map<std::int64_t, std::list<std::int64_t>::iterator> cached;
+  constexpr int kWarm = 400;
+  constexpr int kCounted = 400;
+  double misses = 0.0;
+  for (int i = 0; i < kWarm + kCounted; ++i) {
+    for (const std::int64_t row : lookups.batch()) {
+      if (const auto found = cached.find(row); found != cached.end()) {
+        order.erase(found->second);
+      } else if (i >= kWarm) {
+        misses += 1.0;
+      }
+      order.push_front(row);
+      cached[row] = order.begin();
+    }
+    for (; order.size() > capacity; order.pop_back()) cached.erase(order.back());
+  }
+  return misses / kCounted;
+}
+
+double batches_for(const RowReuse& reuse, double rows) {
+  double low = 0.0;
+  double high = 1e6;
+  for (int i = 0; i < 60; ++i) {
+    const double middle = (low + high) / 2.0;
+    (reuse.distinct_rows(middle) < rows ? low : high) = middle;
+  }
+  return low;
+}
+
+TEST(RowPopularity, ACacheMissesAsManyRowsAsASimulatedOne) {
+  for (const double exponent : {0.6, 0.9, 1.05, 1.3}) {
+    const RowReuse reuse(table_of_zipf(exponent), kSamples);
+    for (const std::size_t capacity : {1'500U, 5'000U, 12'000U}) {
+      SCOPED_TRACE(::testing::Message() << "exponent " << exponent << ", capacity " << capacity);
+      const double simulated = lru_misses(exponent, capacity);
+      const double batches = batches_for(reuse, static_cast<double>(capacity));
+      // Of 400 batches; misses are counted one by one.
+      const double noise = 4.0 * std::sqrt(simulated / 400.0);
+      EXPECT_NEAR(reuse.missed_rows(batches), simulated, 0.01 * simulated + noise);
+    }
+  }
+}
+
+TEST(RowPopularity, BatchesTouchAsManyRowsAsTheyDraw) {
+  for (const double exponent : {0.6, 1.05, 1.3}) {
+    const RowReuse reuse(table_of_zipf(exponent), kSamples);
+    Lookups lookups(exponent);
+    double distinct = 0.0;
+    double unpopular = 0.0;
+    const double popular = reuse.popular_rows(8.0);
+    for (int i = 0; i < 400; ++i) {
+      const std::vector<std::int64_t> batch = lookups.batch();
+      distinct += static_cast<double>(batch.size()) / 400.0;
+      unpopular +=
+          static_cast<double>(std::ranges::count_if(
+              batch, [&](std::int64_t row) { return static_cast<double>(row) >= popular; })) /
+          400.0;
+    }
+    EXPECT_NEAR(reuse.distinct_rows(1.0), distinct, 0.01 * distinct);
+    EXPECT_NEAR(reuse.unpopular_rows(8.0), unpopular, 0.02 * unpopular);
+  }
+}
+
+TEST(RowPopularity, IsEstimatedFromAHistogram) {
+  for (const double exponent : {0.3, 0.9, 1.05, 1.6}) {
+    const std::int64_t rows = 3'000'000;
+    Table table{.name = {}, .rows = rows, .dim = 4, .pooling_factor = 4.0};
+    table.access_histogram = zipf_histogram(rows, table.pooling_factor, exponent);
+    Table stated = table;
+    stated.popularity = zipf_popularity(rows, exponent);
+    const double samples = 65'536.0;
+    for (const double batches : {1.0, 10.0, 1'000.0}) {
+      const double known = RowReuse(stated, samples).distinct_rows(batches);
+      EXPECT_NEAR(RowReuse(table, samples).distinct_rows(batches), known, 0.02 * known) << exponent;
+    }
+  }
+}
+
+TEST(RowPopularity, OfZipfIsWhatItsSumsAre) {
+  for (const double exponent : {0.0, 0.5, 1.0, 1.05, 2.0}) {
+    double sum = 0.0;
+    std::vector<double> sums;
+    for (std::int64_t row = 1; row <= kRows; ++row) {
+      sums.push_back(sum += std::pow(static_cast<double>(row), -exponent));
+    }
+    const std::vector<PopularRows> curve = zipf_popularity(kRows, exponent);
+    for (const auto& [rows, share] : curve) {
+      EXPECT_NEAR(share, sums[static_cast<std::size_t>(rows) - 1] / sum, 2e-5) << rows;
+    }
+    EXPECT_EQ(popularity_problem_of(curve, kRows), std::nullopt);
+    EXPECT_EQ(curve.back().rows, static_cast<double>(kRows));
+  }
+  EXPECT_EQ(zipf_popularity(1, 1.0).size(), 1U);
+  EXPECT_LE(zipf_popularity(kMaxRows, 1.0).size(), kMostPopularityPoints);
+}
+
+TEST(RowPopularity, SaysWhatIsWrongWithACurve) {
+  const auto problem = [](std::vector<PopularRows> curve) {
+    return popularity_problem_of(curve, 100).value_or("");
+  };
+  EXPECT_EQ(problem({}), "");
+  EXPECT_EQ(problem({{10.0, 0.9}, {50.0, 1.0}}), "");
+  EXPECT_NE(problem({{10.0, 0.9}, {10.0, 1.0}}).find("both growing"), std::string::npos);
+  EXPECT_NE(problem({{10.0, 0.1}, {20.0, 1.0}}).find("hottest rows first"), std::string::npos);
+  EXPECT_NE(problem({{10.0, 0.9}, {200.0, 1.0}}).find("has 100"), std::string::npos);
+  EXPECT_NE(problem({{10.0, 0.9}}).find("a share of 1"), std::string::npos);
+  EXPECT_NE(problem(std::vector<PopularRows>(2'000)).find("at most 1024"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace neuroshard

@@ -1,0 +1,236 @@
+// Tasks whose tables are larger than all HBM: rows wait in the memory of hosts.
+#include "neuroshard/host_memory.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/base/random.h"
+#include "neuroshard/explanation.h"
+#include "neuroshard/fingerprint.h"
+#include "neuroshard/hardware.h"
+#include "neuroshard/plan_check.h"
+#include "neuroshard/plan_file.h"
+#include "neuroshard/planner.h"
+#include "neuroshard/simulator.h"
+#include "neuroshard/table_configs.h"
+#include "neuroshard/task_file.h"
+#include "neuroshard/weights.h"
+#include "neuroshard/zipf_histogram.h"
+#include "repetitions.h"
+#include "search/planned_cuts.h"
+#include "search/task_texts.h"
+#include "weights/collection/analytic_plan_cost.h"
+
+namespace neuroshard {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Each;
+using ::testing::Gt;
+using ::testing::HasSubstr;
+using testing::planner_of;
+using ::testing::StartsWith;
+using testing::task_error;
+using testing::task_text_with;
+using testing::task_with_table;
+
+/// Of which HBM has room for a part, and hosts for more than all.
+Task drawn_task(std::uint64_t seed, double hbm_share) {
+  Random random(seed, 71);
+  Task task;
+  task.devices = 2 << random.below(3);
+  const std::size_t tables = 6 + random.below(30);
+  for (std::size_t t = 0; t < tables; ++t) {
+    Table& table = task.tables.emplace_back();
+    table.rows = 100'000 + static_cast<std::int64_t>(random.below(8'000'000));
+    table.dim = static_cast<int>(16U << random.below(4));
+    table.pooling_factor = 1.0 + 20.0 * random.uniform();
+    table.access_histogram = zipf_histogram(table.rows, table.pooling_factor);
+  }
+  const std::int64_t total = total_bytes(task);
+  task.memory_bytes =
+      static_cast<std::int64_t>(hbm_share * static_cast<double>(total)) / task.devices;
+  task.host = {.bytes = 2 * total / task.devices, .link_gb_s = 25.0};
+  return task;
+}
+
+TEST(HostMemory, IsReadFromTaskFiles) {
+  const auto read = [](const std::string& host) {
+    return task_of(parse_task(task_text_with(R"("devices": 2, "memory_gb": 1, )" + host), "a.json"))
+        .host;
+  };
+  EXPECT_EQ(read(""), HostMemory{});
+  EXPECT_EQ(read(R"("host_memory": {"gb": 2, "link_gb_s": 25}, )"),
+            (HostMemory{.bytes = std::int64_t{2} << 30, .link_gb_s = 25.0}));
+  EXPECT_EQ(read(R"("host_memory": {"gb": 1, "link_gb_s": 25, "policy": "static"}, )").policy,
+            HostPolicy::kStatic);
+  const auto error = [](const std::string& host) {
+    return task_error(task_text_with(R"("host_memory": )" + host + ", "));
+  };
+  EXPECT_EQ(error(R"({"gb": 1, "link_gb_s": 25, "policy": "fifo"})"),
+            "a.json: host_memory: policy: there is no policy 'fifo'; use one of lru, static");
+  EXPECT_THAT(error(R"({"gb": 1})"), HasSubstr("link_gb_s"));
+  EXPECT_THAT(error(R"({"gb": -1, "link_gb_s": 25})"), HasSubstr("host_memory: gb"));
+  EXPECT_THAT(error(R"({"gb": 1, "link_gb_s": 25, "ssd_gb": 3})"), HasSubstr("ssd_gb"));
+}
+
+TEST(HostMemory, PopularityIsReadFromFilesAndWrittenToThem) {
+  const auto text = [](const std::string& fields) {
+    return task_with_table(R"({"row": 1000, "dim": 16, "pooling_factor": 6)" + fields + "}");
+  };
+  const auto read = [&](const std::string& fields) {
+    return parse_task(text(fields), "a.json").tables.front();
+  };
+  EXPECT_TRUE(read("").popularity.empty());
+  EXPECT_EQ(read(R"(, "popularity": [[10, 0.5], [400, 1]])").popularity,
+            (std::vector<PopularRows>{{10.0, 0.5}, {400.0, 1.0}}));
+  EXPECT_EQ(read(R"(, "popularity": {"zipf_exponent": 1.2})").popularity,
+            zipf_popularity(1000, 1.2));
+  EXPECT_TRUE(read(R"(, "rules": {"keep_in_hbm": true})").rules.keep_in_hbm);
+  const std::vector<Table> tables{read(R"(, "popularity": [[10, 0.5], [400, 1]])"), read("")};
+  const TableConfigs again =
+      parse_table_configs(serialize_table_configs(tables, true, kDefaultBatchSize), "b.json");
+  EXPECT_EQ(again.tables[0].popularity, tables[0].popularity);
+  EXPECT_TRUE(again.tables[1].popularity.empty());
+  EXPECT_THAT(task_error(text(R"(, "popularity": [[10, 0.5]])")),
+              StartsWith("a.json: table 0: popularity ends with a share of 0.5; "));
+  EXPECT_EQ(task_error(text(R"(, "popularity": [[10]])")),
+            "a.json: table 0: popularity: point 0: give [rows, share of lookups]");
+  EXPECT_THAT(task_error(text(R"(, "popularity": [])")), HasSubstr("popularity is empty"));
+  EXPECT_THAT(task_error(text(R"(, "popularity": {"zipf": 1})")), HasSubstr("zipf"));
+}
+
+TEST(HostMemory, IsNotUsedWhereHbmHasRoomForAll) {
+  for (std::uint64_t seed = 0; seed < 3; ++seed) {
+    Task task = drawn_task(seed, 1.6);
+    const PlanResult hosted = planner_of(Effort::kFast).plan(task);
+    EXPECT_EQ(hosted.cost.hbm_shares, std::vector<double>(hosted.plan->slices.size(), 1.0));
+    task.host = {};
+    const PlanResult plain = planner_of(Effort::kFast).plan(task);
+    EXPECT_EQ(hosted.plan, plain.plan);
+    EXPECT_EQ(hosted.cost.cost_ms, plain.cost.cost_ms);
+  }
+}
+
+TEST(HostMemory, HoldsWhatHbmHasNoRoomFor) {
+  for (std::uint64_t seed = 0; seed < testing::repetitions(8); ++seed) {
+    SCOPED_TRACE(seed);
+    Task task = drawn_task(seed, 0.3);
+    task.host.policy = seed % 2 == 0 ? HostPolicy::kLru : HostPolicy::kStatic;
+    const Planner planner = planner_of(Effort::kFast);
+    const PlanResult result = planner.plan(task);
+    ASSERT_TRUE(result.plan);
+    EXPECT_TRUE(result.cost.fits_memory);
+    EXPECT_THAT(check_plan(*result.plan, task), ::testing::IsEmpty());
+    double fetch_ms = 0.0;
+    for (const DeviceCost& device : result.cost.devices) {
+      EXPECT_GE(device.compute_ms, device.fetch_ms);
+      EXPECT_LE(device.memory_bytes, task.memory_bytes);
+      fetch_ms = std::max(fetch_ms, device.fetch_ms);
+    }
+    EXPECT_GT(fetch_ms, 0.0);
+    ASSERT_EQ(result.cost.hbm_shares.size(), result.plan->slices.size());
+    EXPECT_LT(std::ranges::min(result.cost.hbm_shares), 1.0);
+    EXPECT_GE(std::ranges::min(result.cost.hbm_shares), 0.0);
+    EXPECT_EQ(planner.explain(task, *result.plan).cost.cost_ms, result.cost.cost_ms);
+    // Analytic prices have the same of it.
+    const Hardware& hardware = hardware_named("h100");
+    const PlanCost analytic =
+        analytic_plan_cost(hardware.gpu, hardware.network, task, *result.plan);
+    EXPECT_EQ(analytic.hbm_shares, result.cost.hbm_shares);
+    EXPECT_EQ(analytic.devices[0].fetch_ms, result.cost.devices[0].fetch_ms);
+    const PlanDocument document{.task = task, .plan = *result.plan, .cost = result.cost};
+    const std::string json = plan_to_json(document);
+    EXPECT_THAT(json, AllOf(HasSubstr("\"fetch_ms\""), HasSubstr("\"hbm_share\""),
+                            HasSubstr("\"host_bytes\"")));
+    EXPECT_EQ(parse_plans(json, "a.json").front().shards(), result.plan->shards);
+  }
+}
+
+TEST(HostMemory, CostsLessTheFasterItIs) {
+  Task task = drawn_task(3, 0.2);
+  double before_ms = 1e9;
+  for (const double gb_s : {5.0, 25.0, 200.0}) {
+    task.host.link_gb_s = gb_s;
+    const PlanResult result = planner_of(Effort::kFast).plan(task);
+    EXPECT_LT(result.cost.cost_ms, before_ms);
+    before_ms = result.cost.cost_ms;
+  }
+}
+
+TEST(HostMemory, IsSearchedAsWellAsAllPlansOfTinyTasks) {
+  for (std::uint64_t seed = 0; seed < testing::repetitions(10); ++seed) {
+    SCOPED_TRACE(seed);
+    Task task = drawn_task(seed, 0.25);
+    task.devices = 2;
+    task.tables.resize(6);
+    for (Table& table : task.tables) table.rules.kinds = {ShardingKind::kTable};
+    task.memory_bytes = total_bytes(task) / 8;
+    task.host.bytes = 2 * total_bytes(task);
+    const Planner planner = planner_of(Effort::kDefault);
+    double best_ms = 1e9;
+    for (unsigned places = 0; places < 64; ++places) {
+      Plan plan{.slices = whole_tables(task), .shards = {{}, {}}};
+      for (unsigned t = 0; t < 6; ++t) {
+        plan.shards[places >> t & 1U].push_back(static_cast<int>(t));
+      }
+      const PlanCost cost = planner.simulate(task, plan);
+      if (cost.fits_memory) best_ms = std::min(best_ms, cost.cost_ms);
+    }
+    EXPECT_LE(planner.plan(task).cost.cost_ms, best_ms * 1.0001);
+  }
+}
+
+TEST(HostMemory, SaysWhatHasNoRoom) {
+  Task task = drawn_task(5, 0.2);
+  task.host.bytes = total_bytes(task) / 10 / task.devices;
+  const PlanResult small = planner_of(Effort::kFast).plan(task);
+  ASSERT_TRUE(small.infeasible);
+  EXPECT_EQ(small.infeasible->kind, Infeasibility::Kind::kTotalMemory);
+  task.host.bytes = 4 * total_bytes(task);
+  for (Table& table : task.tables) table.rules.keep_in_hbm = true;
+  const PlanResult kept = planner_of(Effort::kFast).plan(task);
+  EXPECT_FALSE(kept.plan);
+  EXPECT_TRUE(kept.infeasible);
+}
+
+TEST(HostMemory, IsPartOfTheFingerprint) {
+  Task task = drawn_task(5, 0.2);
+  const CostModels models = builtin_weights();
+  const std::uint64_t before = fingerprint(task, {}, models);
+  task.host.policy = HostPolicy::kStatic;
+  const std::uint64_t other_policy = fingerprint(task, {}, models);
+  EXPECT_NE(other_policy, before);
+  task.tables[0].popularity = zipf_popularity(task.tables[0].rows, 1.2);
+  EXPECT_NE(fingerprint(task, {}, models), other_policy);
+}
+
+TEST(HostMemory, IsRefusedWhereIdsAreDeduplicated) {
+  Task task = drawn_task(5, 0.2);
+  task.exchange.deduplicate_ids = true;
+  EXPECT_THROW(planner_of(Effort::kFast).plan(task), Error);
+}
+
+TEST(HostMemory, IsKeptWhenAJobIsReplanned) {
+  const Task task = drawn_task(8, 0.3);
+  const Planner planner = planner_of(Effort::kFast);
+  const PlanResult running = planner.plan(task);
+  ASSERT_TRUE(running.plan);
+  Task more = task;
+  more.tables[0].pooling_factor *= 3.0;
+  const ReplanResult result =
+      planner.replan(more, {.task = task, .plan = *running.plan},
+                     {.plan = {}, .most_moved_bytes = total_bytes(task) / 4});
+  ASSERT_TRUE(result.result.plan);
+  EXPECT_TRUE(result.result.cost.fits_memory);
+  EXPECT_LE(result.moved_bytes, total_bytes(task) / 4);
+  EXPECT_LE(result.result.cost.cost_ms, planner.simulate(more, *running.plan).cost_ms * 1.000001);
+}
+
+}  // namespace
+}  // namespace neuroshard

@@ -1,0 +1,98 @@
+#include "search/host_recount.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "core/tables/row_popularity.h"
+
+namespace neuroshard::testing {
+namespace {
+
+// docs/host_memory.md, in numbers of its own. The popularity of a table that does not state it is
+// the library's, and so is no more of this.
+
+struct Needs {
+  double hbm = 0.0;
+  double fetched = 0.0;
+  double host = 0.0;
+};
+
+Needs needs_of(const Task& task, const Table& table, const TableSlice& slice,
+               const StoredBytes& stored, double batches) {
+  const bool lru = task.host.policy == HostPolicy::kLru;
+  const double part = static_cast<double>(slice.rows) / static_cast<double>(table.rows);
+  double there = 0.0;
+  double missed = 0.0;
+  PopularRows before;
+  for (const auto& [rows, share] : popularity_of(table)) {
+    const double count = (rows - before.rows) * part;
+    const double rate = static_cast<double>(task.batch_size) * table.pooling_factor *
+                        (share - before.share) / (rows - before.rows);
+    before = {rows, share};
+    const double touched = 1.0 - std::exp(-rate);
+    if (lru) {
+      there += count * (1.0 - std::exp(-rate * batches));
+      missed += count * touched * std::exp(-rate * batches);
+    } else if (rate * batches >= 1.0) {
+      there += count;
+    } else {
+      missed += count * touched;
+    }
+  }
+  const double bytes = static_cast<double>(stored.rows) / static_cast<double>(slice.rows);
+  const double in_hbm =
+      lru ? there * (bytes + 16.0) + 4.0 * static_cast<double>(slice.rows) : there * bytes;
+  if (table.rules.keep_in_hbm || in_hbm >= static_cast<double>(stored.rows)) {
+    return {.hbm = static_cast<double>(stored.buffers + stored.rows)};
+  }
+  return {.hbm = static_cast<double>(stored.buffers) + in_hbm,
+          .fetched = 2.0 * missed * bytes,
+          .host = lru ? static_cast<double>(stored.rows)
+                      : static_cast<double>(stored.rows) - there * bytes};
+}
+
+}  // namespace
+
+void expect_fetches(const Task& task, const Plan& plan, const PlanCost& cost, std::size_t device,
+                    const std::vector<StoredBytes>& stored, std::int64_t room_bytes) {
+  const auto needs = [&](double batches) {
+    Needs sum;
+    for (std::size_t i = 0; i < stored.size(); ++i) {
+      const auto index = static_cast<std::size_t>(plan.shards[device][i]);
+      const TableSlice& slice = plan.slices[index];
+      const Table& table = task.tables[static_cast<std::size_t>(slice.table)];
+      const Needs of_slice = needs_of(task, table, slice, stored[i], batches);
+      sum.hbm += of_slice.hbm;
+      sum.fetched += of_slice.fetched;
+      sum.host += of_slice.host;
+    }
+    return sum;
+  };
+  constexpr double kFirst = 0.05;
+  const double last = kFirst * std::pow(1.5, 37);
+  const auto room = static_cast<double>(room_bytes);
+  const auto slack = static_cast<double>(4 * stored.size() + 4);  // Curves are rounded up.
+  ASSERT_LE(needs(0.0).hbm, room + slack) << "device " << device;
+  double low = 0.0;
+  double high = 1e15;
+  for (int i = 0; i < 120; ++i) {
+    const double middle = low < 1e-3 ? (low + high) / 2.0 : std::sqrt(low * high);
+    (needs(middle).hbm <= room ? low : high) = middle;
+  }
+  const double sooner = low < kFirst ? 0.0 : std::min(low / 1.51, last);
+  const double later = low > last ? 1e300 : std::max(low * 1.51, kFirst * 1.01);
+  const double ms_per_byte = 1.0 / (task.host.link_gb_s * 1e6);
+  const DeviceCost& of_device = cost.devices[device];
+  EXPECT_LE(of_device.fetch_ms, (needs(sooner).fetched * (1.0 + 1e-6) + slack) * ms_per_byte)
+      << "device " << device;
+  EXPECT_GE(of_device.fetch_ms, (needs(later).fetched * (1.0 - 1e-6) - slack) * ms_per_byte)
+      << "device " << device;
+  EXPECT_LE(static_cast<double>(of_device.host_bytes), needs(sooner).host * (1.0 + 1e-6) + slack);
+  EXPECT_LE(of_device.host_bytes, task.host.bytes);
+  EXPECT_GE(of_device.free_bytes, 0);
+}
+
+}  // namespace neuroshard::testing

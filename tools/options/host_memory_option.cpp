@@ -1,0 +1,58 @@
+#include "tools/options/host_memory_option.h"
+
+#include <optional>
+#include <string_view>
+
+#include "core/base/message_text.h"
+#include "core/tables/host_memory_fields.h"
+#include "neuroshard/error.h"
+#include "neuroshard/task.h"
+#include "tools/options/stated_fields.h"
+
+namespace neuroshard::tools {
+namespace {
+
+constexpr FieldsOption kHostMemoryOption{
+    "--host-memory",
+    "Where rows are that HBM has no room for, in place of the task file's: gb for each device, "
+    "link_gb_s, policy (lru, static), e.g. gb=300,link_gb_s=25",
+    "FIELD=VALUE,..."};
+
+double host_number(std::string_view name, std::string_view text) {
+  if (const std::optional<double> number = number_in(text)) return *number;
+  throw Error(std::string(name) + " is '" + printable(text) + "', no number; give e.g. " +
+              std::string(name) + "=25");
+}
+
+void set_host_field(std::string_view name, std::optional<std::string_view> value,
+                    HostMemory& host) {
+  const std::string_view text = value.value_or("");
+  if (name == kHostGbField) {
+    const double gib = host_number(name, text);
+    host.bytes = gib == 0.0 ? 0 : bytes_from_gib(gib);
+  } else if (name == kHostLinkField) {
+    host.link_gb_s = host_number(name, text);
+  } else if (name == kHostPolicyField) {
+    host.policy = host_policy_from_name(text);
+  } else {
+    reject_field(name, std::string(kHostGbField) + ", " + kHostLinkField + ", " + kHostPolicyField);
+  }
+}
+
+}  // namespace
+
+void add_host_memory_option(CLI::App& command, std::vector<std::string>& stated,
+                            const std::string& group) {
+  add_fields_option(command, kHostMemoryOption, stated, group);
+}
+
+void apply_host_memory(const std::vector<std::string>& stated, HostMemory& host) {
+  apply_fields(
+      kHostMemoryOption, stated,
+      [&](std::string_view name, std::optional<std::string_view> value) {
+        set_host_field(name, value, host);
+      },
+      [&] { return host_memory_problem_of(host); });
+}
+
+}  // namespace neuroshard::tools

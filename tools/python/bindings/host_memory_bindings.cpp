@@ -1,0 +1,52 @@
+#include <nanobind/nanobind.h>
+#include <nanobind/operators.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "core/tables/host_memory_fields.h"
+#include "neuroshard/error.h"
+#include "neuroshard/host_memory.h"
+#include "tools/python/bindings/bindings.h"
+
+namespace neuroshard::python {
+namespace {
+
+namespace nb = nanobind;
+using nb::literals::operator""_a;
+
+HostMemory checked_host_memory(const HostMemory& host) {
+  if (const auto problem = host_memory_problem_of(host)) throw Error("host memory: " + *problem);
+  return host;
+}
+
+}  // namespace
+
+void bind_host_memory(nb::module_& module) {
+  nb::class_<HostMemory>(module, "HostMemory",
+                         "Memory of the host beside HBM, for tables that are larger than all HBM.")
+      .def(
+          "__init__",
+          [](HostMemory* self, std::int64_t bytes, double link_gb_s, std::string_view policy) {
+            new (self) HostMemory(checked_host_memory(
+                {.bytes = bytes, .link_gb_s = link_gb_s, .policy = host_policy_from_name(policy)}));
+          },
+          "bytes"_a, "link_gb_s"_a, nb::kw_only(), "policy"_a = "lru",
+          "`bytes`: for each device. `link_gb_s`: GB/s (1e9 bytes) between a device and its host "
+          "in "
+          "each direction, as reached. `policy`: \"lru\", a cache in HBM keeps the rows that were "
+          "looked up last, as FBGEMM's does; or \"static\", the most popular rows are in HBM for "
+          "good, as RecShard has it.")
+      .def_ro("bytes", &HostMemory::bytes)
+      .def_ro("link_gb_s", &HostMemory::link_gb_s)
+      .def_prop_ro("policy",
+                   [](const HostMemory& host) { return std::string(name_of(host.policy)); })
+      .def(nb::self == nb::self, nb::sig("def __eq__(self, other: object, /) -> bool"))
+      .def("__repr__",
+           [](const HostMemory& host) { return "HostMemory(" + host_memory_text(host) + ")"; });
+}
+
+}  // namespace neuroshard::python
