@@ -10,6 +10,7 @@
 
 #include "core/base/fingerprint.h"
 #include "core/tables/exchange_fields.h"
+#include "core/tables/host_memory_fields.h"
 #include "core/tables/node_link_fields.h"
 #include "core/tables/overlap_fields.h"
 #include "core/tables/table_groups.h"
@@ -171,6 +172,7 @@ void add_task(Items& items, const Task& task) {
   add_overlap(items, task.overlap);
   if (task.host.bytes > 0) {
     items.add("host_memory", task.host.bytes, task.host.link_gb_s, name_of(task.host.policy));
+    if (task.host.prefetch) items.add(kHostPrefetchField);
   }
   std::vector<std::uint64_t> tables;
   tables.reserve(task.tables.size());

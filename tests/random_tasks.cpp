@@ -167,7 +167,8 @@ void add_host_memory(Task& task, std::uint64_t seed) {
   for (Device& device : task.device_list) device.base_bytes = 0;
   task.host = {.bytes = 1 + 2 * total,
                .link_gb_s = std::exp2(uniform(random, -1.0, 6.0)),
-               .policy = random() % 2 == 0 ? HostPolicy::kLru : HostPolicy::kStatic};
+               .policy = random() % 2 == 0 ? HostPolicy::kLru : HostPolicy::kStatic,
+               .prefetch = random() % 2 == 0};
   for (Table& table : task.tables) {
     if (random() % 2 == 0) {
       table.popularity = zipf_popularity(table.rows, uniform(random, 0.0, 2.0));

@@ -58,7 +58,8 @@ ChangeCosts::ChangeCosts(const Backend& backend, const Task& task, const ChangeP
   for (const ChangeShard& shard : shards) all.push_back(&shard);
   compute_ms_ = compute_of(all);
   for (std::size_t d = 0; d < devices_; ++d) {
-    compute_ms_[d] = tables_ms(compute_ms_[d], speed_[d]) + base_ms_[d] + fetched_ms(d, shards[d]);
+    compute_ms_[d] = tables_ms(compute_ms_[d], speed_[d]) + base_ms_[d] + waited_ms(d, shards[d]);
+    prefetched_ms_.push_back(prefetches(task) ? fetched_ms(d, shards[d]) : 0.0F);
     replicas_ms_.push_back(devices[d].replicas_ms);
     dim_sums_.push_back(dim_sum(shards[d]));
     ids_.push_back(ids(shards[d]));
@@ -132,7 +133,7 @@ void ChangeCosts::add_costs(std::span<const PlanChange> changes,
       const std::size_t device = shard.device;
       compute_ms[row + device] =
           tables_ms(changed_ms[next++], shard.speed.value_or(speed_[device])) +
-          shard.base_ms.value_or(base_ms_[device]) + fetched_ms(device, shard.pieces);
+          shard.base_ms.value_or(base_ms_[device]) + waited_ms(device, shard.pieces);
       dim_sums[row + device] = dim_sum(shard.pieces);
     }
   }
@@ -155,6 +156,10 @@ void ChangeCosts::add_costs(std::span<const PlanChange> changes,
       if (!shard.speed) continue;
       replicas_ms[shard.device] *= static_cast<double>(speed_[shard.device]) / *shard.speed;
     }
+    std::vector<float> prefetched_ms = prefetched_ms_;
+    for (const ChangedShard& shard : change) {
+      if (prefetches(task_)) prefetched_ms[shard.device] = fetched_ms(shard.device, shard.pieces);
+    }
     ChangedCost cost;
     const double ids_ms = this->ids_ms(change, ids);
     const auto least = [&](const std::vector<float>& exchange_ms) -> double {
@@ -165,12 +170,13 @@ void ChangeCosts::add_costs(std::span<const PlanChange> changes,
     const auto total_ms = [&](std::size_t device) {
       const std::size_t of = row + device;
       const double own_ms = compute_ms[of] + replicas_ms[device];
-      return iteration_of(overlap_, {.own_ms = own_ms + backward_ms[of] + forward_ms[of],
+      const Iteration iteration =
+          iteration_of(overlap_, {.own_ms = own_ms + backward_ms[of] + forward_ms[of],
                                      .ids_ms = ids_ms,
                                      .all_reduce_ms = all_reduce_ms_,
                                      .outputs_ms = outputs_ms,
-                                     .gradients_ms = gradients_ms})
-          .ms;
+                                     .gradients_ms = gradients_ms});
+      return std::max(iteration.ms, static_cast<double>(prefetched_ms[device]));
     };
     cost.plan_ms = -std::numeric_limits<double>::infinity();
     for (std::size_t device = 0; device < devices_; ++device) {

@@ -71,7 +71,10 @@ class ChangeCosts {
   [[nodiscard]] float dim_sum(const ChangeShard& shard) const;
   [[nodiscard]] std::int64_t ids(const ChangeShard& shard) const;
   [[nodiscard]] double ids_ms(const PlanChange& change, IdExchange& exchange) const;
-  /// What a device with these pieces fetches from its host.
+  /// What a device with these pieces fetches from its host, if outputs wait for it.
+  [[nodiscard]] float waited_ms(std::size_t device, const ChangeShard& shard) const {
+    return prefetches(task_) ? 0.0F : fetched_ms(device, shard);
+  }
   [[nodiscard]] float fetched_ms(std::size_t device, const ChangeShard& shard) const;
   [[nodiscard]] std::vector<float> compute_of(const std::vector<const ChangeShard*>& shards) const;
   /// What the models predict for a shard, `ms`, on a device.
@@ -93,6 +96,7 @@ class ChangeCosts {
   bool any_slices_;                  ///< Else the plan has no operators of slices, no all-to-alls.
   std::vector<double> replicas_ms_;  ///< [devices]
   std::vector<float> compute_ms_;    ///< [devices]: with base loads and speeds.
+  std::vector<float> prefetched_ms_;  ///< [devices]
   std::vector<float> dim_sums_;      ///< [devices]
   std::vector<std::int64_t> ids_;    ///< [devices]
 };

@@ -25,14 +25,18 @@ void set_iterations(const Overlap& overlap, PlanCost& cost) {
   const double gradients_ms =
       std::ranges::min_element(cost.devices, {}, &DeviceCost::backward_ms)->backward_ms;
   for (DeviceCost& device : cost.devices) {
+    const double prefetched_ms = cost.prefetched ? device.fetch_ms : 0.0;
+    const double own_ms =
+        device.compute_ms - prefetched_ms + device.backward_ms + device.forward_ms;
     const Iteration iteration =
-        iteration_of(overlap, {.own_ms = device.compute_ms + device.backward_ms + device.forward_ms,
+        iteration_of(overlap, {.own_ms = own_ms,
                                .ids_ms = device.ids_ms,
                                .all_reduce_ms = device.all_reduce_ms,
                                .outputs_ms = outputs_ms,
                                .gradients_ms = gradients_ms});
     device.dense_ms = iteration.dense_ms;
     device.hidden_ms = iteration.hidden_ms;
+    device.hidden_fetch_ms = std::min(prefetched_ms, iteration.ms);
   }
   cost.host_ms = overlap.host_ms;
   cost.cost_ms = with_host_ms(overlap, cost.slowest_ms());

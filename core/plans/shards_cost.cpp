@@ -121,9 +121,10 @@ PlanCost cost_of_shards(const Backend& backend, const PlacedShards& placed) {
   require_costs(tables_ms, "the compute model", cost);
   const ComputeOnDevices compute = compute_on_devices(task);
   std::vector<float> compute_ms(devices);
+  cost.prefetched = prefetches(task);
   for (std::size_t d = 0; d < devices; ++d) {
-    compute_ms[d] =
-        compute.compute_ms(d, tables_ms[d]) + static_cast<float>(cost.devices[d].fetch_ms);
+    compute_ms[d] = compute.compute_ms(d, tables_ms[d]);
+    if (!cost.prefetched) compute_ms[d] += static_cast<float>(cost.devices[d].fetch_ms);
   }
   backend.backward_comm(task.devices, dim_sums, backward_ms);
   require_costs(backward_ms, "the backward communication model", cost);
@@ -134,6 +135,7 @@ PlanCost cost_of_shards(const Backend& backend, const PlacedShards& placed) {
   cost.fits_memory = true;
   for (std::size_t d = 0; d < devices; ++d) {
     cost.devices[d].compute_ms = compute_ms[d];
+    if (cost.prefetched) cost.devices[d].compute_ms += cost.devices[d].fetch_ms;
     cost.devices[d].backward_ms = backward_ms[d];
     cost.devices[d].forward_ms = forward_ms[d];
     cost.fits_memory &= cost.devices[d].free_bytes >= 0;

@@ -31,7 +31,8 @@ HostPolicy host_policy_from_name(std::string_view name) {
 }
 
 std::optional<std::string> host_memory_problem_of(const HostMemory& host) {
-  const auto& [bytes, link_gb_s, policy] = host;
+  const auto& [bytes, link_gb_s, policy, prefetch] = host;
+  (void)prefetch;
   if (bytes == 0) return std::nullopt;
   if (bytes < 0 || bytes > kMaxTaskBytes) {
     return std::string(kHostGbField) + " is " + shortest_text(gib_from_bytes(bytes)) +
@@ -48,7 +49,8 @@ std::optional<std::string> host_memory_problem_of(const HostMemory& host) {
 std::string host_memory_text(const HostMemory& host) {
   if (host.bytes == 0) return {};
   return format_bytes(host.bytes) + " for each device at " + shortest_text(host.link_gb_s) +
-         " GB/s, " + std::string(name_of(host.policy));
+         " GB/s, " + std::string(name_of(host.policy)) +
+         (host.prefetch ? std::string(", ") + kHostPrefetchField : "");
 }
 
 }  // namespace neuroshard

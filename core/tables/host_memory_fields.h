@@ -11,6 +11,7 @@ namespace neuroshard {
 inline constexpr const char* kHostGbField = "gb";
 inline constexpr const char* kHostLinkField = "link_gb_s";
 inline constexpr const char* kHostPolicyField = "policy";
+inline constexpr const char* kHostPrefetchField = "prefetch";
 
 /// Says what of `host` cannot be, and what to do about it: "link_gb_s is ...". Nothing if it can,
 /// or if there is none.

@@ -164,7 +164,7 @@ ns_status ns_plan_get_device_overlap(const ns_plan* plan, ns_device_overlap* dev
 ns_status ns_plan_get_device_host(const ns_plan* plan, ns_device_host* devices, size_t capacity,
                                   size_t* count) {
   return write_by_device(plan, devices, capacity, count, [](const DeviceCost& cost) {
-    return ns_device_host{cost.fetch_ms, cost.host_bytes};
+    return ns_device_host{cost.fetch_ms, cost.hidden_fetch_ms, cost.host_bytes};
   });
 }
 

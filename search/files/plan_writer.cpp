@@ -49,6 +49,7 @@ Fields cost_fields(const std::vector<CostTerm>& terms, const DeviceCost& cost, d
   fields.add("wait_ms", wait_ms);
   if (cost.hidden_ms != 0.0) fields.add("hidden_ms", cost.hidden_ms);
   if (cost.fetch_ms != 0.0) fields.add("fetch_ms", cost.fetch_ms);
+  if (cost.hidden_fetch_ms != 0.0) fields.add("hidden_fetch_ms", cost.hidden_fetch_ms);
   if (replicas) fields.add("replicas_ms", cost.replicas_ms);
   return fields;
 }

@@ -136,6 +136,7 @@ HostMemory read_host_memory(const JsonObject& object) {
     const std::string name = object.text(kHostPolicyField);
     host.policy = object.read_at(kHostPolicyField, [&] { return host_policy_from_name(name); });
   }
+  host.prefetch = object.flag_if_any(kHostPrefetchField, false);
   object.reject_unknown_fields();
   return host;
 }

@@ -37,6 +37,7 @@ Rebuild::Rebuild(const PlanState& state, StatePrices& prices, Random& random)
       trial_sums_(devices_ * width_),
       heads_(devices_),
       compute_ms_(devices_),
+      prefetched_ms_(devices_),
       values_(devices_) {}
 
 void Rebuild::begin() {
@@ -251,6 +252,7 @@ void Rebuild::value_devices(int shard) {
       HostCurve hosted = sums_.hosted[d];
       hosted.add(*load.hosted);
       compute_ms_[d] = prices_.compute_ms(d, heads_[d], 1, price_ms, &hosted);
+      prefetched_ms_[d] = prices_.prefetched_ms(d, &hosted);
     }
   }
   const double column_ms = prices_.ms_of_column();
@@ -265,6 +267,7 @@ void Rebuild::value_devices(int shard) {
     double value =
         prices_.with_ids_ms(std::max(compute, c) + std::max(columns, w), std::max(ids, u)) +
         kShareOfOwn * prices_.with_ids_ms(c + w, u);
+    value = std::max(value, (1.0 + kShareOfOwn) * prefetched_ms_[d]);
     if (by_loads_) {
       value += kBeyondColumns * column_ms *
                std::max(0.0, static_cast<double>(sums_.columns[d]) + load.columns - most_columns_);

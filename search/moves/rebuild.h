@@ -83,6 +83,7 @@ class Rebuild {
   AlignedVector<float> trial_sums_;
   std::vector<float> heads_;
   std::vector<double> compute_ms_;  ///< [devices]: with a slice more.
+  std::vector<double> prefetched_ms_;  ///< Likewise.
   std::vector<double> values_;      ///< [devices], or those of places.
 };
 

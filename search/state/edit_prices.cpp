@@ -89,7 +89,8 @@ void EditPrices::change(int device, int shard, int sign) {
                         .ids = s.ids[d],
                         .bytes = s.bytes[d],
                         .price_ms = s.price_ms[d],
-                        .ready_ms = 0.0});
+                        .ready_ms = 0.0,
+                        .prefetched_ms = 0.0});
   }
   Touched& touched = touched_[slots_[d]];
   const ShardLoad& load = state_.catalog().load(shard);
@@ -147,22 +148,26 @@ void EditPrices::look_first(Trial& trial, EditPrice& price) {
                                             touched.price_ms, hosted(touched));
     latest = std::max(
         latest, static_cast<double>(touched.compute_ms) + static_cast<double>(s.backward_ms[d]));
-    const double own =
-        prices_.own_ms(touched.compute_ms, touched.columns, static_cast<double>(touched.ids));
+    touched.prefetched_ms = prices_.prefetched_ms(d, hosted(touched));
+    const double own = std::max(
+        touched.prefetched_ms,
+        prices_.own_ms(touched.compute_ms, touched.columns, static_cast<double>(touched.ids)));
     const double before =
-        prices_.own_ms(s.compute_ms[d], s.columns[d], static_cast<double>(s.ids[d]));
+        std::max(s.prefetched_ms[d],
+                 prices_.own_ms(s.compute_ms[d], s.columns[d], static_cast<double>(s.ids[d])));
     trial.square += own * own - before * before;
     missing += prices_.missing_bytes(d, touched.bytes, hosted(touched)) -
                prices_.missing_bytes(d, s.bytes[d], prices_.hosted(d));
   }
   price.missing_bytes = missing;
+  look_at_prefetches(trial);
   const double delay = std::max(0.0, latest - prices_.ranks().ready_ms[prices_.ranks().last_ready]);
   const double guides = prices_.guide_ms(trial.square) + prices_.memory_ms(missing, s.cost_ms);
   // All but ids are at least so much.
   const double rest_ms = s.cost_ms - s.terms_ms - s.ids_ms + s.hidden_ms + kCertainDelay * delay;
   const auto refuse = [&](double ids_ms) {
     const double hidden_ms = hidden_ids_ms(prices_.overlap(), rest_ms, ids_ms);
-    trial.refused = delay > 0.0 && trial.end - trial.first <= 2 &&
+    trial.refused = delay > 0.0 && !prices_.prefetch() && trial.end - trial.first <= 2 &&
                     s.cost_ms - s.ids_ms + ids_ms - s.terms_ms + trial.terms_ms +
                             kCertainDelay * delay + guides + s.hidden_ms - hidden_ms >
                         trial.limit_ms;
@@ -173,6 +178,15 @@ void EditPrices::look_first(Trial& trial, EditPrice& price) {
   look_at_ids(trial);
   if (refuse(trial.ids_ms)) return;
   look_at_columns(trial);
+}
+
+void EditPrices::look_at_prefetches(Trial& trial) {
+  if (!prices_.prefetch()) return;
+  trial_prefetched_ms_ = sums_of_.prefetched_ms;
+  for (const Touched& touched : touched_in(trial)) {
+    trial_prefetched_ms_[touched.device] = touched.prefetched_ms;
+  }
+  trial.prefetched_ms = std::ranges::max(trial_prefetched_ms_);
 }
 
 void EditPrices::look_at_ids(Trial& trial) {
@@ -269,7 +283,7 @@ void EditPrices::set_price(Trial& trial, EditPrice& price, double own_ms, double
                            double gradients_ms) const {
   const Iteration iteration = prices_.iteration(own_ms, trial.ids_ms, outputs_ms, gradients_ms);
   trial.hidden_ms = iteration.hidden_ms;
-  price.cost_ms = iteration.ms + trial.terms_ms;
+  price.cost_ms = std::max(iteration.ms, trial.prefetched_ms) + trial.terms_ms;
   price.objective_ms = price.cost_ms + prices_.guide_ms(trial.square) +
                        prices_.memory_ms(price.missing_bytes, price.cost_ms);
 }
@@ -382,6 +396,7 @@ void EditPrices::accept(const Edit& edit, std::size_t index) {
   state_.apply(edit);
   for (const Touched& touched : touched_in(trial)) {
     s.compute_ms[touched.device] = touched.compute_ms;
+    s.prefetched_ms[touched.device] = touched.prefetched_ms;
   }
   const bool many = trial.end - trial.first > 4;
   if (!all_decide_ && (many || prices_.count_estimated() >= kAcceptedBetween)) {

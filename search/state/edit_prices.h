@@ -57,6 +57,7 @@ class EditPrices {
     std::int64_t bytes;
     double price_ms;
     double ready_ms;
+    double prefetched_ms;
   };
   struct Trial {
     std::size_t first = 0;  ///< In `touched_`.
@@ -65,6 +66,7 @@ class EditPrices {
     bool refused = false;
     double ids_ms = 0.0;
     double hidden_ms = 0.0;
+    double prefetched_ms = 0.0;  ///< The most of a device.
     double terms_ms = 0.0;
     double square = 0.0;
     /// The first float of what the models see, [devices], of `seen_rows_`; kSame: as it is.
@@ -90,6 +92,7 @@ class EditPrices {
   void change(int device, int shard, int sign);
   void look_first(Trial& trial, EditPrice& price);
   void look_at_columns(Trial& trial);
+  void look_at_prefetches(Trial& trial);
   void look_at_ids(Trial& trial);
   void ask_bound(Trial& trial);
   void take_bound(Trial& trial, EditPrice& price, float forward_ms) const;
@@ -138,6 +141,7 @@ class EditPrices {
   std::vector<float> trial_compute_ms_;
   std::vector<float> trial_backward_ms_;
   std::vector<std::int64_t> trial_ids_;
+  std::vector<double> trial_prefetched_ms_;
   std::vector<Decides> decisive_;
   std::vector<float> forward_rows_;
   std::vector<float> forward_answers_;

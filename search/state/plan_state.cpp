@@ -51,6 +51,7 @@ PlanState::PlanState(ShardCatalog& catalog, const TableWays& ways, const Plan& p
   sums.seen.resize(devices);
   sums.backward_ms.resize(devices);
   sums.total_ms.resize(devices);
+  sums.prefetched_ms.resize(devices);
   if (moved_ != nullptr) sums.moved_of_table.resize(of_table_.size());
   limits_ = limits_of(*this);
   read(plan, stop);

@@ -35,7 +35,8 @@ StatePrices::StatePrices(PlanState& state)
       ids_(backend_, state.task().devices),
       nodes_(backend_.nodes(state.task().devices)),
       devices_(compute_on_devices(state.task())),
-      room_bytes_(rooms_bytes(state.task())) {
+      room_bytes_(rooms_bytes(state.task())),
+      prefetches_(neuroshard::prefetches(state.task())) {
   ranks_.ready_ms.resize(device_count_);
   for (const std::int64_t room : room_bytes_) all_room_bytes_ += static_cast<double>(room);
   if (const HostMemory& host = state.task().host; host.bytes > 0) {
@@ -137,7 +138,7 @@ void StatePrices::price_idle() {
 
 void StatePrices::set_cost(const Iteration& iteration) {
   sums_.hidden_ms = iteration.hidden_ms;
-  sums_.cost_ms = iteration.ms + sums_.terms_ms;
+  sums_.cost_ms = std::max(iteration.ms, std::ranges::max(sums_.prefetched_ms)) + sums_.terms_ms;
 }
 
 void StatePrices::price_exchanges() {
@@ -147,6 +148,7 @@ void StatePrices::price_exchanges() {
   s.missing_bytes = 0;
   for (std::size_t d = 0; d < device_count_; ++d) {
     s.missing_bytes += missing_bytes(d, s.bytes[d], hosted(d));
+    s.prefetched_ms[d] = prefetched_ms(d, hosted(d));
   }
   if (nodes_ != nullptr) {
     nodes_->see(s.columns, s.seen);
@@ -185,15 +187,17 @@ void StatePrices::rank() {
     const double ready = r.ready_ms[d] =
         static_cast<double>(s.compute_ms[d]) + static_cast<double>(s.backward_ms[d]);
     r.sum_ready_ms += ready;
-    const double own = own_ms(s.compute_ms[d], s.columns[d], static_cast<double>(s.ids[d]));
+    const double own = std::max(
+        s.prefetched_ms[d], own_ms(s.compute_ms[d], s.columns[d], static_cast<double>(s.ids[d])));
     r.square += own * own;
     if (ready > r.ready_ms[r.last_ready]) r.last_ready = d;
     if (ready < r.ready_ms[r.first_ready]) r.first_ready = d;
-    if (s.total_ms[d] > slowest_ms) {
-      second_ms = std::exchange(slowest_ms, s.total_ms[d]);
+    const double total_ms = std::max(s.total_ms[d], s.prefetched_ms[d]);
+    if (total_ms > slowest_ms) {
+      second_ms = std::exchange(slowest_ms, total_ms);
       r.second_slowest = std::exchange(r.slowest, d);
-    } else if (s.total_ms[d] > second_ms) {
-      second_ms = s.total_ms[d];
+    } else if (total_ms > second_ms) {
+      second_ms = total_ms;
       r.second_slowest = d;
     }
     if (s.columns[d] > s.columns[r.widest]) r.widest = d;

@@ -78,8 +78,13 @@ class StatePrices {
                                  const HostCurve* hosted) const {
     const float tables_ms = (shards == 0 ? empty_ms_ : head_ms) + static_cast<float>(price_ms);
     const float ms = devices_.compute_ms(device, tables_ms);
-    return hosted == nullptr ? ms : ms + fetched_ms(device, *hosted);
+    return hosted == nullptr || prefetches_ ? ms : ms + fetched_ms(device, *hosted);
   }
+  /// What a device fetches behind the iteration before: it takes no less. 0: nothing is prefetched.
+  [[nodiscard]] double prefetched_ms(std::size_t device, const HostCurve* hosted) const {
+    return prefetches_ ? static_cast<double>(fetched_ms(device, *hosted)) : 0.0;
+  }
+  [[nodiscard]] bool prefetch() const { return prefetches_; }
   /// PlanSums::hosted of a device, or null.
   [[nodiscard]] const HostCurve* hosted(std::size_t device) const {
     return sums_.hosted.empty() ? nullptr : &sums_.hosted[device];
@@ -169,6 +174,7 @@ class StatePrices {
   std::vector<std::int64_t> room_bytes_;
   double all_room_bytes_ = 0.0;
   double memory_times_ = 1.0;
+  bool prefetches_;
   HostPoint of_all_;  ///< Where devices are on their curves if all are alike.
   float empty_ms_ = 0.0F;
   double ms_of_column_ = 0.0;

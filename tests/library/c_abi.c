@@ -111,9 +111,10 @@ STRUCT(ns_device_overlap, 16);
 FIELD(ns_device_overlap, dense_ms, 0);
 FIELD(ns_device_overlap, hidden_ms, 8);
 
-STRUCT(ns_device_host, 16);
+STRUCT(ns_device_host, 24);
 FIELD(ns_device_host, fetch_ms, 0);
-FIELD(ns_device_host, host_bytes, 8);
+FIELD(ns_device_host, hidden_fetch_ms, 8);
+FIELD(ns_device_host, host_bytes, 16);
 
 STRUCT(ns_infeasibility, 48);
 FIELD(ns_infeasibility, size, 0);

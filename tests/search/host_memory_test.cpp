@@ -69,6 +69,7 @@ TEST(HostMemory, IsReadFromTaskFiles) {
             (HostMemory{.bytes = std::int64_t{2} << 30, .link_gb_s = 25.0}));
   EXPECT_EQ(read(R"("host_memory": {"gb": 1, "link_gb_s": 25, "policy": "static"}, )").policy,
             HostPolicy::kStatic);
+  EXPECT_TRUE(read(R"("host_memory": {"gb": 1, "link_gb_s": 25, "prefetch": true}, )").prefetch);
   const auto error = [](const std::string& host) {
     return task_error(task_text_with(R"("host_memory": )" + host + ", "));
   };
@@ -122,6 +123,7 @@ TEST(HostMemory, HoldsWhatHbmHasNoRoomFor) {
     SCOPED_TRACE(seed);
     Task task = drawn_task(seed, 0.3);
     task.host.policy = seed % 2 == 0 ? HostPolicy::kLru : HostPolicy::kStatic;
+    task.host.prefetch = seed % 4 < 2;
     const Planner planner = planner_of(Effort::kFast);
     const PlanResult result = planner.plan(task);
     ASSERT_TRUE(result.plan);
@@ -160,6 +162,25 @@ TEST(HostMemory, CostsLessTheFasterItIs) {
     const PlanResult result = planner_of(Effort::kFast).plan(task);
     EXPECT_LT(result.cost.cost_ms, before_ms);
     before_ms = result.cost.cost_ms;
+  }
+}
+
+TEST(HostMemory, ThatIsPrefetchedCostsTheLongerOfFetchingAndAllElse) {
+  for (const double gb_s : {0.5, 100.0}) {
+    Task task = drawn_task(4, 0.3);
+    task.host.link_gb_s = gb_s;
+    const Planner planner = planner_of(Effort::kFast);
+    const PlanResult waits = planner.plan(task);
+    task.host.prefetch = true;
+    const PlanCost behind = planner.simulate(task, *waits.plan);
+    EXPECT_LT(behind.cost_ms, waits.cost.cost_ms);
+    for (std::size_t d = 0; d < behind.devices.size(); ++d) {
+      const DeviceCost& device = behind.devices[d];
+      EXPECT_EQ(device.fetch_ms, waits.cost.devices[d].fetch_ms);
+      const double rest_ms = device.total_ms() + device.hidden_fetch_ms - device.fetch_ms;
+      EXPECT_NEAR(device.total_ms(), std::max(rest_ms, device.fetch_ms), 1e-9);
+    }
+    EXPECT_LE(planner.plan(task).cost.cost_ms, behind.cost_ms * 1.02);
   }
 }
 

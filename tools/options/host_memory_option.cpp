@@ -15,7 +15,7 @@ namespace {
 constexpr FieldsOption kHostMemoryOption{
     "--host-memory",
     "Where rows are that HBM has no room for, in place of the task file's: gb for each device, "
-    "link_gb_s, policy (lru, static), e.g. gb=300,link_gb_s=25",
+    "link_gb_s, policy (lru, static), prefetch, e.g. gb=300,link_gb_s=25",
     "FIELD=VALUE,..."};
 
 double host_number(std::string_view name, std::string_view text) {
@@ -34,8 +34,11 @@ void set_host_field(std::string_view name, std::optional<std::string_view> value
     host.link_gb_s = host_number(name, text);
   } else if (name == kHostPolicyField) {
     host.policy = host_policy_from_name(text);
+  } else if (name == kHostPrefetchField) {
+    host.prefetch = flag_of(name, value);
   } else {
-    reject_field(name, std::string(kHostGbField) + ", " + kHostLinkField + ", " + kHostPolicyField);
+    reject_field(name, std::string(kHostGbField) + ", " + kHostLinkField + ", " +
+                           kHostPolicyField + ", " + kHostPrefetchField);
   }
 }
 

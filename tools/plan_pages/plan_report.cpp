@@ -212,10 +212,17 @@ std::string decided_by(const PlanCost& cost) {
 }
 
 std::string hidden_text(const PlanCost& cost) {
-  const double most_ms =
-      std::ranges::max_element(cost.devices, {}, &DeviceCost::hidden_ms)->hidden_ms;
-  return most_ms > 0.0 ? format_ms(most_ms) + " ms of ids run behind the iteration before"
-                       : std::string();
+  const auto most = [&](double DeviceCost::*ms) {
+    return std::ranges::max(cost.devices, {}, ms).*ms;
+  };
+  const double ids_ms = most(&DeviceCost::hidden_ms);
+  const double fetch_ms = most(&DeviceCost::hidden_fetch_ms);
+  std::string text;
+  if (ids_ms > 0.0) text = format_ms(ids_ms) + " ms of ids";
+  if (fetch_ms > 0.0) {
+    text += (text.empty() ? "" : ", ") + format_ms(fetch_ms) + " ms of fetched rows";
+  }
+  return text.empty() ? text : text + " run behind the iteration before";
 }
 
 std::string host_text(const Task& task, const Plan& plan, const PlanCost& cost) {
@@ -236,7 +243,9 @@ std::string host_text(const Task& task, const Plan& plan, const PlanCost& cost) 
 std::vector<ShownTerm> shown_terms(const PlanCost& cost) {
   std::vector<double> waits = waits_ms(cost);
   std::vector<double> fetches;
-  for (const DeviceCost& device : cost.devices) fetches.push_back(device.fetch_ms);
+  for (const DeviceCost& device : cost.devices) {
+    fetches.push_back(device.fetch_ms - device.hidden_fetch_ms);
+  }
   const auto is_any = [](double ms) { return ms > 0.0; };
   std::vector<ShownTerm> shown;
   for (const CostTerm& term : cost_terms(cost)) {

@@ -51,6 +51,7 @@ PlanCost plan_cost(const TablesCost& tables_ms, const NetworkSpec& known_network
   const NodeOrder order = task.links ? NodeOrder::kInOrder : order_of(network);
   PlanCost cost;
   cost.fits_memory = true;
+  cost.prefetched = prefetches(task);
   std::vector<std::int64_t> dim_sums;
   std::vector<std::int64_t> id_sums;
   const TablesOfSamples of_batch(static_cast<double>(task.batch_size));
@@ -97,6 +98,7 @@ PlanCost plan_cost(const TablesCost& tables_ms, const NetworkSpec& known_network
   for (std::size_t d = 0; d < offsets.size(); ++d) {
     cost.devices[d].backward_ms = backward_ms[d];
     offsets[d] = cost.devices[d].compute_ms + backward_ms[d];
+    if (cost.prefetched) offsets[d] -= cost.devices[d].fetch_ms;
   }
   // All wait for the busiest, so that the others may as well be as busy; but not in nodes whose
   // devices share what connects them.

@@ -8,7 +8,8 @@
 #pragma GCC visibility push(default)
 namespace neuroshard {
 
-/// One of the summands of DeviceCost::total_ms(), which is their sum less DeviceCost::hidden_ms.
+/// One of the summands of DeviceCost::total_ms(), which is their sum less
+/// DeviceCost::hidden_ms and hidden_fetch_ms.
 struct CostTerm {
   std::string_view name;   ///< "compute", "forward", "backward", "ids", "all_reduce", "dense".
   double DeviceCost::*ms;  ///< Milliseconds.

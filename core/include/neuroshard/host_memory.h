@@ -26,6 +26,9 @@ struct HostMemory {
   /// Between a device and its host in each direction, as reached: 0.001 to 1e6 GB/s (1e9 bytes).
   double link_gb_s = 0.0;
   HostPolicy policy = HostPolicy::kLru;
+  /// Rows are fetched behind the iteration before, as TorchRec's PrefetchTrainPipelineSparseDist
+  /// does: an iteration takes the longer of that and all else.
+  bool prefetch = false;
 
   friend bool operator==(const HostMemory&, const HostMemory&) = default;
 };

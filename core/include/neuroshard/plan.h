@@ -88,6 +88,7 @@ struct DeviceCost {
   double all_reduce_ms = 0.0;     ///< Of replicated tables' gradients, and the update by them.
   double dense_ms = 0.0;          ///< No all-to-all hides so much of the task's dense part.
   double fetch_ms = 0.0;          ///< Of rows that wait in the host's memory.
+  double hidden_fetch_ms = 0.0;   ///< So much of `fetch_ms` runs behind the iteration before.
   double hidden_ms = 0.0;         ///< So much of `ids_ms` runs behind the iteration before.
   std::int64_t memory_bytes = 0;  ///< Of its slices and replicas: the total of `memory`.
   std::int64_t host_bytes = 0;    ///< Of its slices in the host's memory.
@@ -102,7 +103,8 @@ struct DeviceCost {
   std::int64_t free_bytes = 0;  ///< What is left of the device. Below 0: it does not fit.
 
   [[nodiscard]] double total_ms() const {
-    return compute_ms + backward_ms + forward_ms + ids_ms + all_reduce_ms + dense_ms - hidden_ms;
+    return compute_ms + backward_ms + forward_ms + ids_ms + all_reduce_ms + dense_ms - hidden_ms -
+           hidden_fetch_ms;
   }
 };
 
@@ -112,6 +114,7 @@ struct PlanCost {
   double cost_ms = 0.0;
   double host_ms = 0.0;      ///< Overlap::host_ms of the task.
   bool fits_memory = false;  ///< False: some device lacks memory, and the plan cannot run.
+  bool prefetched = false;   ///< HostMemory::prefetch of the task, if it has such memory.
   /// [slices]: the share of its rows that HBM has room for, of a task with host memory; else empty.
   std::vector<double> hbm_shares{};
   /// Not empty if a predicted time is negative, or (of a Planner) if tables, slices or devices lie

@@ -159,6 +159,11 @@ struct Task {
 /// Of all devices; INT64_MAX if it is more.
 [[nodiscard]] std::int64_t total_room_bytes(const Task& task);
 
+/// Whether rows that wait in hosts' memory are fetched behind the iteration before.
+[[nodiscard]] inline bool prefetches(const Task& task) {
+  return task.host.bytes > 0 && task.host.prefetch;
+}
+
 /// Whether any device can take the place of any other, and of one that is not listed: none is, or
 /// they have the same room, no base load to compute, and speed 1.
 [[nodiscard]] bool has_equal_devices(const Task& task);

@@ -30,20 +30,24 @@ void bind_host_memory(nb::module_& module) {
                          "Memory of the host beside HBM, for tables that are larger than all HBM.")
       .def(
           "__init__",
-          [](HostMemory* self, std::int64_t bytes, double link_gb_s, std::string_view policy) {
+          [](HostMemory* self, std::int64_t bytes, double link_gb_s, std::string_view policy,
+             bool prefetch) {
             new (self) HostMemory(checked_host_memory(
-                {.bytes = bytes, .link_gb_s = link_gb_s, .policy = host_policy_from_name(policy)}));
+                {.bytes = bytes, .link_gb_s = link_gb_s, .policy = host_policy_from_name(policy),
+                                                       .prefetch = prefetch}));
           },
-          "bytes"_a, "link_gb_s"_a, nb::kw_only(), "policy"_a = "lru",
+          "bytes"_a, "link_gb_s"_a, nb::kw_only(), "policy"_a = "lru", "prefetch"_a = false,
           "`bytes`: for each device. `link_gb_s`: GB/s (1e9 bytes) between a device and its host "
           "in "
           "each direction, as reached. `policy`: \"lru\", a cache in HBM keeps the rows that were "
           "looked up last, as FBGEMM's does; or \"static\", the most popular rows are in HBM for "
-          "good, as RecShard has it.")
+          "good, as RecShard has it. `prefetch`: rows are fetched behind the iteration before, as "
+          "TorchRec's PrefetchTrainPipelineSparseDist does.")
       .def_ro("bytes", &HostMemory::bytes)
       .def_ro("link_gb_s", &HostMemory::link_gb_s)
       .def_prop_ro("policy",
                    [](const HostMemory& host) { return std::string(name_of(host.policy)); })
+      .def_ro("prefetch", &HostMemory::prefetch)
       .def(nb::self == nb::self, nb::sig("def __eq__(self, other: object, /) -> bool"))
       .def("__repr__",
            [](const HostMemory& host) { return "HostMemory(" + host_memory_text(host) + ")"; });

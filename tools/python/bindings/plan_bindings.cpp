@@ -208,6 +208,9 @@ void bind_plan_cost(nb::module_& module) {
                    "Of replicated tables' operator; part of `compute_ms`.")
       .def_prop_ro("fetch_ms", by_device<double>([](const DeviceCost& d) { return d.fetch_ms; }),
                    kOwned, "Of rows that wait in the host's memory; part of `compute_ms`.")
+      .def_prop_ro("hidden_fetch_ms",
+                   by_device<double>([](const DeviceCost& d) { return d.hidden_fetch_ms; }), kOwned,
+                   "Of `fetch_ms`, what runs behind the iteration before.")
       .def_prop_ro("total_ms", by_device<double>([](const DeviceCost& d) { return d.total_ms(); }),
                    kOwned)
       .def_prop_ro("memory_bytes",
