@@ -21,6 +21,7 @@ void add_accuracy_command(CLI::App& program, Action& chosen);
 void add_deadline_command(CLI::App& program, Action& chosen);
 void add_constraints_command(CLI::App& program, Action& chosen);
 void add_cuts_command(CLI::App& program, Action& chosen);
+void add_host_command(CLI::App& program, Action& chosen);
 void add_judge_command(CLI::App& program, Action& chosen);
 void add_measured_command(CLI::App& program, Action& chosen);
 void add_mixed_command(CLI::App& program, Action& chosen);

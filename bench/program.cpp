@@ -30,6 +30,7 @@ int run_program(const std::vector<std::string>& args, std::ostream& out, std::os
     add_deadline_command(program, chosen);
     add_constraints_command(program, chosen);
     add_cuts_command(program, chosen);
+    add_host_command(program, chosen);
     add_judge_command(program, chosen);
     add_measured_command(program, chosen);
     add_mixed_command(program, chosen);

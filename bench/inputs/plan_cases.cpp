@@ -53,12 +53,14 @@ std::vector<PlanCase> golden_cases(const GoldenFolder& folder, std::vector<std::
 
 std::vector<PlanCase> table_set_cases(const std::filesystem::path& folder,
                                       std::vector<std::string> names,
-                                      const std::vector<int>& devices, double memory_gib) {
+                                      const std::vector<int>& devices, double memory_gib,
+                                      const HostMemory& host) {
   if (names.empty()) names = names_in(folder);
   std::vector<PlanCase> cases;
   for (const int count : devices) {
     for (const std::string& name : names) {
       Task task = load_whole_task(folder / (name + ".json"), count, memory_gib);
+      task.host = host;
       if (may_fit(task)) cases.push_back({name, std::move(task)});
     }
   }

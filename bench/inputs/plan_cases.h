@@ -22,12 +22,13 @@ struct PlanCase {
                                                  std::size_t max_tasks);
 
 /// The table sets (FOLDER/NAME.json) of these names, or all, on each number of devices of
-/// `memory_gib`, by device count. Leaves out where the tables exceed all devices together. Throws
-/// Error naming the file.
+/// `memory_gib`, with `host` beside it, by device count. Leaves out where the tables exceed all
+/// memory together. Throws Error naming the file.
 [[nodiscard]] std::vector<PlanCase> table_set_cases(const std::filesystem::path& folder,
                                                     std::vector<std::string> names,
                                                     const std::vector<int>& devices,
-                                                    double memory_gib);
+                                                    double memory_gib,
+                                                    const HostMemory& host = {});
 
 /// `count` tasks of 1 to 200 tables of every kind, small and large (draw_wide_population()), with
 /// dims of 4 to 256, one in eight no power of two, on `devices` devices of `memory_gib`. Each is

@@ -18,22 +18,30 @@ constexpr double kMostExponent = 4.0;
 /// Halvings of the range of exponents: more digits than histograms have.
 constexpr int kHalvings = 24;
 
+/// Mean logarithm of how often the row of a lookup is touched, by the access histogram. The more
+/// popular the hottest rows are, the higher it is, also where a batch touches all rows.
+double concentration_of(const Table& table) {
+  const AccessProfile profile = access_profile(table, static_cast<double>(kDefaultBatchSize));
+  double sum = 0.0;
+  for (std::size_t bin = 0; bin < profile.rows.size(); ++bin) {
+    if (profile.rows[bin] <= 0.0) continue;
+    sum += profile.rows[bin] * profile.touches[bin] * std::log(profile.touches[bin]);
+  }
+  return profile.lookups > 0.0 ? sum / profile.lookups : 0.0;
+}
+
 }  // namespace
 
 std::vector<PopularRows> popularity_of(const Table& table) {
   if (!table.popularity.empty()) return table.popularity;
-  const auto touched_rows = [](const Table& of) {
-    return access_profile(of, static_cast<double>(kDefaultBatchSize)).distinct_rows;
-  };
-  const double touched = touched_rows(table);
-  // The more popular the hottest rows are, the fewer are touched.
+  const double concentration = concentration_of(table);
   double low = 0.0;
   double high = kMostExponent;
   Table trial = table;
   for (int i = 0; i < kHalvings; ++i) {
     const double exponent = (low + high) / 2.0;
     trial.access_histogram = zipf_histogram(table.rows, table.pooling_factor, exponent);
-    (touched_rows(trial) > touched ? low : high) = exponent;
+    (concentration_of(trial) < concentration ? low : high) = exponent;
   }
   return zipf_popularity(table.rows, (low + high) / 2.0);
 }

@@ -9,8 +9,8 @@
 
 namespace neuroshard {
 
-/// Table::popularity; of a table that does not state it, Zipf's law with the exponent by which a
-/// batch touches as many distinct rows as its access histogram says.
+/// Table::popularity; of a table that does not state it, Zipf's law with the exponent that
+/// concentrates lookups on rows as much as its access histogram says.
 [[nodiscard]] std::vector<PopularRows> popularity_of(const Table& table);
 
 /// What is wrong with a stated curve of a table of so many rows, and what to do about it. Nothing

@@ -23,12 +23,13 @@ def rich_task() -> ns.Task:
         access_histogram=[0.5, 0.25, 0.25] + [0.0] * 14,
         weight_type="fp16",
         optimizer="adam",
-        rules=ns.TableRules(min_width=8, max_slices=4, not_devices=[3], not_nodes=[1], kinds=["column", "table"]),
+        rules=ns.TableRules(min_width=8, max_slices=4, not_devices=[3], not_nodes=[1], kinds=["column", "table"], keep_in_hbm=True),
         row_shares=[0.75, 0.25],
         replica_gradients="touched",
         features=2.5,
         pooling="mean",
         weighted=True,
+        popularity=[(1_000.0, 0.75), (90_000.0, 1.0)],
     )
     return ns.Task(
         [table, ns.Table(5_000, 32, 1.0, name="b"), ns.Table(7_000, 16, 2.0)],
@@ -63,12 +64,17 @@ def values() -> list[Any]:
     task = rich_task()
     result = ns.plan(task, alternatives=3)
     assert result.plan is not None and result.cost is not None and len(result.alternatives) > 0
+    # Ids that are deduplicated are not fetched from hosts.
+    host = ns.HostMemory(GIB, 25.0, policy="static", prefetch=True)
+    hosted = ns.plan(ns.Task([ns.Table(1_000_000, 64, 4.0)], 2, 64 << 20, host_memory=host), effort="fast")
+    assert hosted.cost is not None and hosted.cost.hbm_shares
     infeasible = ns.plan(random_task(1, memory_bytes=1 << 20))
     assert infeasible.infeasible is not None
     return [
         *(task.tables[0], task.tables[0].rules, task.groups[0], task.device_list[0], task.links, task.exchange, task.overlap, task),
         *(result.plan.slices[0], result.plan, result.cost, result.stats, result),
         *(infeasible.infeasible, infeasible),
+        *(host, hosted.task, hosted.cost),
     ]
 
 
@@ -140,8 +146,8 @@ def test_pickles_that_are_damaged_or_of_another_version_are_refused() -> None:
         (ns.Task, (version, ((), *fields[1:])), "damaged"),
         (ns.Table, (version, ("a", "many", *table_fields[2:])), "damaged"),
         (ns.Table, (version, ("a", -1, *table_fields[2:])), "the pickle's table"),
-        (ns.Table, (version, (*table_fields[:-3], 77, *table_fields[-2:])), "damaged"),  # Poolings are fewer.
-        (ns.Table, (version, (*table_fields[:-4], -1.0, *table_fields[-3:])), "the pickle's table: features is -1"),
+        (ns.Table, (version, (*table_fields[:-4], 77, *table_fields[-3:])), "damaged"),  # Poolings are fewer.
+        (ns.Table, (version, (*table_fields[:-5], -1.0, *table_fields[-4:])), "the pickle's table: features is -1"),
         (ns.PlanResult, (version, (None, "", ())), "damaged"),
     ):
         broken: Any = kept.__new__(kept)

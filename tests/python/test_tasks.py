@@ -389,6 +389,37 @@ def test_what_runs_beside_what_counts() -> None:
         ns.Overlap(dense_ms=-1)
 
 
+def test_rows_wait_in_host_memory() -> None:
+    curve = [(10_000.0, 0.5), (4_000_000.0, 1.0)]
+    tables = [
+        ns.Table(4_000_000, 64, 8.0, popularity=curve),
+        ns.Table(4_000_000, 64, 8.0, popularity=1.2),
+        ns.Table(1_000, 64, 8.0, rules=ns.TableRules(keep_in_hbm=True)),
+        ns.Table(4_000_000, 64, 8.0),
+    ]
+    assert tables[0].popularity == curve and len(tables[1].popularity) > 10 and tables[3].popularity == []
+    assert tables[2].rules.keep_in_hbm and not tables[0].rules.keep_in_hbm
+    host = ns.HostMemory(8 * GIB, 25.0, policy="static")
+    assert host == ns.HostMemory(8 * GIB, 25.0, policy="static") != ns.HostMemory(8 * GIB, 25.0, prefetch=True)
+    assert (host.bytes, host.link_gb_s, host.policy, host.prefetch) == (8 * GIB, 25.0, "static", False)
+    assert repr(host) == "HostMemory(8.00 GiB for each device at 25 GB/s, static)"
+    task = ns.Task(tables, 2, GIB // 2, host_memory=host)
+    assert task.host_memory == host and ns.Task(tables, 2, GIB).host_memory is None
+    result = ns.plan(task, effort="fast")
+    assert result.plan is not None and result.cost is not None and ns.check(task, result.plan) == []
+    cost = result.cost
+    assert (cost.fetch_ms > 0).any() and (cost.host_bytes > 0).any() and (cost.hidden_fetch_ms == 0).all()
+    assert (cost.memory_bytes <= GIB // 2).all() and (cost.compute_ms >= cost.fetch_ms).all()
+    assert len(cost.hbm_shares) == len(result.plan.slices) and 0 <= min(cost.hbm_shares) < 1
+    behind = ns.simulate(ns.Task(tables, 2, GIB // 2, host_memory=ns.HostMemory(8 * GIB, 25.0, policy="static", prefetch=True)), result.plan)
+    assert (behind.hidden_fetch_ms > 0).any() and behind.cost_ms < cost.cost_ms
+    assert ns.plan(ns.Task(tables, 2, GIB // 2)).infeasible is not None
+    with pytest.raises(ns.Error, match="host memory: link_gb_s is 0; give the GB/s"):
+        ns.HostMemory(GIB, 0.0)
+    with pytest.raises(ns.Error, match="hottest rows first"):
+        ns.Table(1_000, 64, 8.0, popularity=[(10.0, 0.1), (20.0, 1.0)])
+
+
 def test_rules_say_in_which_ways_tables_are_sharded() -> None:
     kinds = [["row"], ["table_row"], ["replicate"], ["table"], []]
     tables = [

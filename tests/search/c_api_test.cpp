@@ -96,6 +96,34 @@ TEST(CApi, TasksSayWhatRunsBesideWhat) {
   EXPECT_EQ(ns_plan_get_device_overlap(nullptr, overlaps.data(), 64, &count), NS_INVALID_INPUT);
 }
 
+TEST(CApi, TasksMayHaveHostMemory) {
+  const std::string json = R"({"format": "neuroshard.task", "version": 1, "devices": 2,
+      "memory_gb": 1, "host_memory": {"gb": 8, "link_gb_s": 25},
+      "tables": [{"row": 9000000, "dim": 64, "pooling_factor": 2},
+                 {"row": 7000000, "dim": 64, "pooling_factor": 9}]})";
+  const auto plan = plan_of(new_planner(), task_from(json));
+  std::size_t count = 0;
+  std::vector<ns_device_host> devices(64);
+  ASSERT_EQ(ns_plan_get_device_host(plan.get(), devices.data(), 64, &count), NS_OK);
+  ASSERT_EQ(count, 2U);
+  EXPECT_GT(devices[0].fetch_ms, 0.0);
+  EXPECT_EQ(devices[0].hidden_fetch_ms, 0.0);
+  EXPECT_GT(devices[0].host_bytes, 0);
+  std::vector<double> shares(64);
+  std::vector<ns_block> blocks(64);
+  ASSERT_EQ(ns_plan_get_blocks(plan.get(), blocks.data(), 64, &count), NS_OK);
+  const std::size_t slices = count;
+  ASSERT_EQ(ns_plan_get_hbm_shares(plan.get(), shares.data(), 64, &count), NS_OK);
+  EXPECT_EQ(count, slices);
+  EXPECT_LT(shares[0], 1.0);
+  EXPECT_GT(shares[0], 0.0);
+  const auto other = plan_of(new_planner(), task_from(kTask));
+  ASSERT_EQ(ns_plan_get_hbm_shares(other.get(), shares.data(), 64, &count), NS_OK);
+  EXPECT_EQ(count, 0U);
+  EXPECT_EQ(ns_plan_get_device_host(nullptr, devices.data(), 64, &count), NS_INVALID_INPUT);
+  EXPECT_EQ(ns_plan_get_hbm_shares(nullptr, shares.data(), 64, &count), NS_INVALID_INPUT);
+}
+
 TEST(CApi, PlansAsThePlannerDoes) {
   const Task task = task_of(kTask);
   const PlanResult expected =

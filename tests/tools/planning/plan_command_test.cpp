@@ -123,6 +123,41 @@ TEST(PlanCommand, SaysWhatRunsBesideWhat) {
   }
 }
 
+TEST(PlanCommand, SaysWhatWaitsInHostMemory) {
+  const TemporaryFolder folder;
+  const std::string task = folder.write(
+      "task.json", R"({"format": "neuroshard.task", "version": 1, "devices": 2, "memory_gb": 1,
+                       "tables": [{"row": 9000000, "dim": 64, "pooling_factor": 2},
+                                  {"row": 7000000, "dim": 64, "pooling_factor": 9}]})");
+  const auto plan_as = [&](const char* format, const std::string& host) {
+    std::vector<std::string> options{"--task", task, "--format", format, "--effort", "fast"};
+    if (!host.empty()) options.insert(options.end(), {"--host-memory", host});
+    return run_command("plan", options);
+  };
+  EXPECT_EQ(plan_as("json", "").code, kExitInfeasible);
+  const json plan = json::parse(plan_as("json", "gb=8,link_gb_s=25").out);
+  EXPECT_GT(plan["devices"][0]["cost"]["fetch_ms"], 0.0);
+  EXPECT_LE(plan["devices"][0]["memory_gb"], 1.0);
+  EXPECT_GT(plan["devices"][0]["memory"]["host_bytes"], 0);
+  EXPECT_LT(plan["devices"][0]["shard"][0]["hbm_share"], 1.0);
+  EXPECT_THAT(plan["notes"].dump(), HasSubstr("host memory: 8.00 GiB for each device at 25 GB/s"));
+  EXPECT_THAT(plan_as("table", "gb=8,link_gb_s=25").out,
+              ::testing::AllOf(HasSubstr("fetch"), ContainsRegex("host +rows of 2 tables wait in [0-9.]+ GiB")));
+  EXPECT_THAT(plan_as("table", "gb=8,link_gb_s=25,prefetch").out,
+              HasSubstr("ms of fetched rows run behind the iteration before"));
+  EXPECT_LT(json::parse(plan_as("json", "gb=8,link_gb_s=25,policy=static").out)["cost_ms"],
+            plan["cost_ms"]);
+  for (const auto& [option, text] : std::map<std::string, std::string>{
+           {"gib=3", "--host-memory: there is no 'gib'; use gb, link_gb_s, policy, prefetch"},
+           {"gb=x", "--host-memory: gb is 'x', no number; give e.g. gb=25"},
+           {"gb=8", "--host-memory: link_gb_s is 0; give the GB/s"},
+           {"policy=fifo", "--host-memory: there is no policy 'fifo'; use one of lru, static"}}) {
+    const Outcome outcome = plan_as("json", option);
+    EXPECT_EQ(outcome.code, kExitBadInput) << option;
+    EXPECT_THAT(outcome.err, HasSubstr(text));
+  }
+}
+
 // Of a device: 1,000,000 rows of 64 columns, and what they need to be trained.
 TEST(PlanCommand, SaysWhatMemoryIsFor) {
   const TemporaryFolder folder;

@@ -1,0 +1,234 @@
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "bench/commands.h"
+#include "bench/common_options.h"
+#include "bench/inputs/plan_cases.h"
+#include "bench/machine/machine_context.h"
+#include "bench/markdown_table.h"
+#include "core/tables/row_popularity.h"
+#include "neuroshard/error.h"
+#include "neuroshard/planner.h"
+#include "neuroshard/weights.h"
+
+namespace neuroshard::bench {
+namespace {
+
+constexpr const char* kHostFooter =
+    R"(Plans tables that are larger than all HBM, and says which share of the bytes that are looked up comes
+from hosts' memory: by plans whose hottest rows are in HBM, and by three ways to share out all HBM, as if
+devices were one:
+
+  whole    whole tables, those that are looked up most often for their bytes first
+  one      the same share of the rows of each table, hottest first: one cache_load_factor for all
+  least    rows by lookups for their bytes, whichever their tables: no plan has fewer
+  plan     what the plan has
+
+Beside it what a device waits for its host at most, and what the plan costs; both with rows that are put
+into HBM for good ("static") and with a cache of rows that were looked up last ("lru").
+
+Examples:
+  nsbench host                                        # 1 to 16 devices of 40 GiB
+  nsbench host --sets hugectr_7table_470B_hotness20 --devices 8 --link-gb-s 50)";
+
+struct HostOptions {
+  TableSetOptions cases{.devices = {1, 2, 4, 8, 16}};
+  double link_gb_s = 25.0;
+  std::string effort = "default";
+};
+
+/// Sets that need less do without hosts; sets that need more have hardly a batch in HBM.
+constexpr double kMostTimesHbm = 40.0;
+
+/// More than any of the table sets needs.
+constexpr double kHostGib = 4096.0;
+
+/// Share of the lookups of a table that its hottest rows get.
+double share_of_hottest(const std::vector<PopularRows>& curve, double rows) {
+  PopularRows before;
+  for (const PopularRows& point : curve) {
+    if (rows < point.rows) {
+      return std::lerp(before.share, point.share,
+                       (rows - before.rows) / (point.rows - before.rows));
+    }
+    before = point;
+  }
+  return 1.0;
+}
+
+/// Bytes of lookups that come from hosts, of all that are looked up.
+class HostShares {
+ public:
+  explicit HostShares(const Task& task) : task_(task) {
+    for (const Table& table : task.tables) {
+      curves_.push_back(popularity_of(table));
+      all_ += bytes_of(table);
+      size_ += static_cast<double>(table.size_bytes());
+    }
+    hbm_ = static_cast<double>(task.memory_bytes) * task.devices;
+  }
+
+  [[nodiscard]] double whole() const {
+    std::vector<std::size_t> order(task_.tables.size());
+    for (std::size_t t = 0; t < order.size(); ++t) order[t] = t;
+    std::ranges::stable_sort(order, std::ranges::greater(), [&](std::size_t t) {
+      const Table& table = task_.tables[t];
+      return bytes_of(table) / static_cast<double>(table.size_bytes());
+    });
+    double left = hbm_;
+    double from_host = 0.0;
+    for (const std::size_t t : order) {
+      const auto size = static_cast<double>(task_.tables[t].size_bytes());
+      if (size <= left) {
+        left -= size;
+      } else {
+        from_host += bytes_of(task_.tables[t]);
+      }
+    }
+    return from_host / all_;
+  }
+
+  [[nodiscard]] double one_ratio() const {
+    double from_host = 0.0;
+    for (std::size_t t = 0; t < curves_.size(); ++t) {
+      const double rows = hbm_ / size_ * static_cast<double>(task_.tables[t].rows);
+      from_host += bytes_of(task_.tables[t]) * (1.0 - share_of_hottest(curves_[t], rows));
+    }
+    return from_host / all_;
+  }
+
+  [[nodiscard]] double least() const {
+    struct Rows {
+      double size;
+      double bytes;
+    };
+    std::vector<Rows> rows;
+    for (std::size_t t = 0; t < curves_.size(); ++t) {
+      const Table& table = task_.tables[t];
+      PopularRows before;
+      for (const PopularRows& point : curves_[t]) {
+        rows.push_back({(point.rows - before.rows) * row_bytes(table),
+                        (point.share - before.share) * bytes_of(table)});
+        before = point;
+      }
+    }
+    std::ranges::stable_sort(rows, std::ranges::greater(),
+                             [](const Rows& of) { return of.bytes / of.size; });
+    double left = hbm_;
+    double from_host = all_;
+    for (const auto& [size, bytes] : rows) {
+      const double in_hbm = std::min(size, left);
+      left -= in_hbm;
+      from_host -= bytes * in_hbm / size;
+    }
+    return std::max(0.0, from_host) / all_;
+  }
+
+  /// Replicas are in HBM.
+  [[nodiscard]] double of_plan(const Plan& plan, const PlanCost& cost) const {
+    double from_host = 0.0;
+    for (std::size_t s = 0; s < plan.slices.size(); ++s) {
+      const TableSlice& slice = plan.slices[s];
+      const auto t = static_cast<std::size_t>(slice.table);
+      const Table& table = task_.tables[t];
+      const double part = static_cast<double>(slice.dim) / table.dim *
+                          lookup_share(table, slice.first_row, slice.rows);
+      const double rows = cost.hbm_shares[s] * static_cast<double>(table.rows);
+      from_host += part * bytes_of(table) * (1.0 - share_of_hottest(curves_[t], rows));
+    }
+    return from_host / all_;
+  }
+
+ private:
+  [[nodiscard]] static double row_bytes(const Table& table) {
+    return static_cast<double>(table.size_bytes()) / static_cast<double>(table.rows);
+  }
+  [[nodiscard]] double bytes_of(const Table& table) const {
+    return table.pooling_factor * row_bytes(table);
+  }
+
+  const Task& task_;
+  std::vector<std::vector<PopularRows>> curves_;
+  double all_ = 0.0;
+  double size_ = 0.0;
+  double hbm_ = 0.0;
+};
+
+double most_fetch_ms(const PlanCost& cost) {
+  return std::ranges::max(cost.devices, {}, &DeviceCost::fetch_ms).fetch_ms;
+}
+
+void report_hosts(const HostOptions& options, std::ostream& out) {
+  PlannerOptions planning;
+  planning.effort = effort_from_name(options.effort);
+  const Planner planner(builtin_weights(), planning);
+  MarkdownTable table({"case", "devices", "GiB", "whole", "one", "least", "plan", "plan / least",
+                       "static: fetch ms", "cost ms", "lru: fetch ms", "cost ms", "search ms"});
+  double times = 0.0;
+  double over = 0.0;
+  int planned = 0;
+  const HostMemory host{.bytes = bytes_from_gib(kHostGib), .link_gb_s = options.link_gb_s};
+  for (const auto& [name, task] :
+       table_set_cases(options.cases.folder, options.cases.names, options.cases.devices,
+                       options.cases.memory_gib, host)) {
+    const double times_hbm = static_cast<double>(total_bytes(task)) /
+                             (static_cast<double>(task.memory_bytes) * task.devices);
+    if (times_hbm <= 1.0 || times_hbm > kMostTimesHbm) continue;
+    const HostShares shares(task);
+    std::vector<std::string> cells{name, std::to_string(task.devices),
+                                   three_digits(gib_from_bytes(total_bytes(task)))};
+    const double whole = shares.whole();
+    const double one = shares.one_ratio();
+    const double least = shares.least();
+    for (const double share : {whole, one, least}) cells.push_back(percent(share));
+    double search_ms = 0.0;
+    for (const HostPolicy policy : {HostPolicy::kStatic, HostPolicy::kLru}) {
+      Task hosted = task;
+      hosted.host.policy = policy;
+      const PlanResult result = planner.plan(hosted);
+      if (!result.plan) throw Error(name + ": " + result.infeasible->message);
+      if (policy == HostPolicy::kStatic) {
+        const double of_plan = shares.of_plan(*result.plan, result.cost);
+        cells.push_back(percent(of_plan));
+        cells.push_back(three_digits(of_plan / least));
+        times += std::log(std::min(whole, one) / of_plan);
+        over += std::log(of_plan / least);
+        ++planned;
+      }
+      cells.push_back(three_digits(most_fetch_ms(result.cost)));
+      cells.push_back(three_digits(result.cost.cost_ms));
+      search_ms = std::max(search_ms, result.stats.search_ms);
+    }
+    cells.push_back(three_digits(search_ms));
+    table.add_row(std::move(cells));
+  }
+  out << context_block(machine_context()) << '\n' << table.str();
+  if (planned == 0) return;
+  out << "\nGeometric means of " << planned << " cases: plans have "
+      << three_digits(std::exp(times / planned))
+      << " times fewer bytes of lookups from hosts than the better of whole tables and one ratio, and "
+      << three_digits(std::exp(over / planned)) << " times the least.\n";
+}
+
+}  // namespace
+
+void add_host_command(CLI::App& program, Action& chosen) {
+  auto options = std::make_shared<HostOptions>();
+  CLI::App* const command = program.add_subcommand(
+      "host", "Tables that are larger than all HBM: what comes from hosts' memory");
+  command->footer(kHostFooter);
+  add_table_set_options(*command, options->cases);
+  command->add_option("--link-gb-s", options->link_gb_s, "Between a device and its host")
+      ->check(CLI::Range(kLeastGbPerSecond, kMostGbPerSecond));
+  command->add_option("--effort", options->effort, "Of the search: fast, default, thorough");
+  command->callback([options, &chosen] {
+    chosen = [options](std::ostream& out) { report_hosts(*options, out); };
+  });
+}
+
+}  // namespace neuroshard::bench
