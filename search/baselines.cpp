@@ -8,10 +8,12 @@
 #include "core/base/step_budget.h"
 #include "core/tables/table_rules.h"
 #include "search/apart_devices.h"
+#include "search/recshard.h"
 
 namespace neuroshard {
 namespace {
 
+/// Of what one table says by itself.
 double key_of(const Table& table, Algorithm algorithm) {
   const double lookups = table.dim * table.pooling_factor;
   switch (algorithm) {
@@ -27,14 +29,23 @@ double key_of(const Table& table, Algorithm algorithm) {
     case Algorithm::kPublished:
     case Algorithm::kUniform:
     case Algorithm::kRandom:
+    case Algorithm::kRecshard:
       break;
   }
   return 0.0;
 }
 
+std::vector<double> keys_of(const Task& task, Algorithm algorithm) {
+  if (algorithm == Algorithm::kRecshard) return recshard_costs_ms(task);
+  std::vector<double> keys;
+  for (const Table& table : task.tables) keys.push_back(key_of(table, algorithm));
+  return keys;
+}
+
 /// Whether the key stands for what a device computes, which takes less time on a faster one.
 bool is_compute_key(Algorithm algorithm) {
-  return algorithm == Algorithm::kLookupGreedy || algorithm == Algorithm::kSizeLookupGreedy;
+  return algorithm == Algorithm::kLookupGreedy || algorithm == Algorithm::kSizeLookupGreedy ||
+         algorithm == Algorithm::kRecshard;
 }
 
 // The order of the generator's numbers is the same everywhere, unlike that of std's distributions.
@@ -51,8 +62,7 @@ std::optional<Plan> place_by_baseline(const Task& task, Algorithm algorithm, std
   }
   const std::size_t tables = task.tables.size();
   const auto devices = static_cast<std::size_t>(task.devices);
-  std::vector<double> keys(tables);
-  for (std::size_t t = 0; t < tables; ++t) keys[t] = key_of(task.tables[t], algorithm);
+  const std::vector<double> keys = keys_of(task, algorithm);
   std::vector<std::size_t> order(tables);
   std::iota(order.begin(), order.end(), std::size_t{0});
   if (algorithm != Algorithm::kRandom) {

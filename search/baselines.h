@@ -16,8 +16,8 @@ inline constexpr std::array kGreedyBaselines = {Algorithm::kDimGreedy, Algorithm
                                                 Algorithm::kLookupGreedy,
                                                 Algorithm::kSizeLookupGreedy};
 
-/// Places unsplit tables by one of the published baselines, kRandom or kDimGreedy to
-/// kSizeLookupGreedy.
+/// Places unsplit tables by one of the published baselines, kRandom, kDimGreedy to
+/// kSizeLookupGreedy, or kRecshard.
 /// The greedy ones take tables in descending order of (key, size, index) and put each on the device
 /// with the lowest key sum that has memory left (over its speed if keys count lookups); kRandom
 /// draws uniformly among the devices that have memory left. Devices that the rules of a table

@@ -25,6 +25,8 @@ static constexpr std::string_view text_of(Algorithm algorithm) {
       return "lookup_greedy";
     case Algorithm::kSizeLookupGreedy:
       return "size_lookup_greedy";
+    case Algorithm::kRecshard:
+      return "recshard";
   }
   return "";
 }

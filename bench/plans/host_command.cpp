@@ -30,7 +30,8 @@ devices were one:
   plan     what the plan has
 
 Beside it what a device waits for its host at most, and what the plan costs; both with rows that are put
-into HBM for good ("static") and with a cache of rows that were looked up last ("lru").
+into HBM for good ("static") and with a cache of rows that were looked up last ("lru"). "recshard": what
+the plan of that algorithm costs with the former.
 
 Examples:
   nsbench host                                        # 1 to 16 devices of 40 GiB
@@ -167,10 +168,13 @@ void report_hosts(const HostOptions& options, std::ostream& out) {
   PlannerOptions planning;
   planning.effort = effort_from_name(options.effort);
   const Planner planner(builtin_weights(), planning);
+  const Planner recshard(builtin_weights(), {.algorithm = Algorithm::kRecshard});
   MarkdownTable table({"case", "devices", "GiB", "whole", "one", "least", "plan", "plan / least",
-                       "static: fetch ms", "cost ms", "lru: fetch ms", "cost ms", "search ms"});
+                       "static: fetch ms", "cost ms", "recshard ms", "lru: fetch ms", "cost ms",
+                       "search ms"});
   double times = 0.0;
   double over = 0.0;
+  double recshard_times = 0.0;
   int planned = 0;
   const HostMemory host{.bytes = bytes_from_gib(kHostGib), .link_gb_s = options.link_gb_s};
   for (const auto& [name, task] :
@@ -202,6 +206,12 @@ void report_hosts(const HostOptions& options, std::ostream& out) {
       }
       cells.push_back(three_digits(most_fetch_ms(result.cost)));
       cells.push_back(three_digits(result.cost.cost_ms));
+      if (policy == HostPolicy::kStatic) {
+        const PlanResult other = recshard.plan(hosted);
+        if (!other.plan) throw Error(name + ": " + other.infeasible->message);
+        cells.push_back(three_digits(other.cost.cost_ms));
+        recshard_times += std::log(other.cost.cost_ms / result.cost.cost_ms);
+      }
       search_ms = std::max(search_ms, result.stats.search_ms);
     }
     cells.push_back(three_digits(search_ms));
@@ -211,8 +221,10 @@ void report_hosts(const HostOptions& options, std::ostream& out) {
   if (planned == 0) return;
   out << "\nGeometric means of " << planned << " cases: plans have "
       << three_digits(std::exp(times / planned))
-      << " times fewer bytes of lookups from hosts than the better of whole tables and one ratio, and "
-      << three_digits(std::exp(over / planned)) << " times the least.\n";
+      << " times fewer bytes of lookups from hosts than the better of whole tables and one ratio, "
+         "and "
+      << three_digits(std::exp(over / planned)) << " times the least; RecShard's plans cost "
+      << three_digits(std::exp(recshard_times / planned)) << " times as much.\n";
 }
 
 }  // namespace

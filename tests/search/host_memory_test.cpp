@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -218,6 +219,24 @@ TEST(HostMemory, SaysWhatHasNoRoom) {
   const PlanResult kept = planner_of(Effort::kFast).plan(task);
   EXPECT_FALSE(kept.plan);
   EXPECT_TRUE(kept.infeasible);
+}
+
+TEST(HostMemory, IsSharedOutByRecshard) {
+  const CostModels models = builtin_weights();
+  const Planner recshard(models, {.algorithm = Algorithm::kRecshard});
+  const Planner by_size(models, {.algorithm = Algorithm::kSizeGreedy});
+  double better = 0.0;
+  for (std::uint64_t seed = 0; seed < testing::repetitions(8); ++seed) {
+    Task task = drawn_task(seed, 0.2);
+    task.host.policy = HostPolicy::kStatic;
+    task.host.link_gb_s = 10.0;
+    const PlanResult result = recshard.plan(task);
+    ASSERT_TRUE(result.plan);
+    EXPECT_EQ(result.plan->slices, whole_tables(task));
+    EXPECT_LE(planner_of(Effort::kFast).plan(task).cost.cost_ms, result.cost.cost_ms * 1.0001);
+    better += std::log(by_size.plan(task).cost.cost_ms / result.cost.cost_ms);
+  }
+  EXPECT_GT(better, 0.0);
 }
 
 TEST(HostMemory, IsPartOfTheFingerprint) {

@@ -19,12 +19,13 @@ enum class Algorithm {
   kSizeGreedy,        ///< Key: bytes.
   kLookupGreedy,      ///< Key: dim * pooling factor.
   kSizeLookupGreedy,  ///< Key: dim * pooling factor * log10(rows).
+  kRecshard,          ///< Key: time of lookups in HBM and in hosts' memory, as RecShard has it.
 };
 
 /// All of them, the default one first.
 [[nodiscard]] std::span<const Algorithm> all_algorithms();
 /// "neuroshard", "published", "uniform", "random", "dim_greedy", "size_greedy", "lookup_greedy",
-/// "size_lookup_greedy".
+/// "size_lookup_greedy", "recshard".
 [[nodiscard]] std::string_view name_of(Algorithm algorithm);
 /// Throws Error listing the names.
 [[nodiscard]] Algorithm algorithm_from_name(std::string_view name);
