@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/placement/team_backend.h"
+#include "core/tables/row_popularity.h"
 #include "core/tables/table_groups.h"
 #include "neuroshard/cuda_backend.h"
 #include "neuroshard/error.h"
@@ -37,6 +38,11 @@ constexpr double kMostMsPerGib = 1e6;
 
 double milliseconds_since(Clock::time_point start) {
   return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+}
+
+PlanRequest with_half_the_time(PlanRequest request) {
+  if (request.deadline) *request.deadline -= (*request.deadline - Clock::now()) / 2;
+  return request;
 }
 
 void validate(const ReplanRequest& request) {
@@ -221,8 +227,7 @@ std::optional<PlanOutcome> Planner::Impl::plan_without_links(const Task& task,
   if (!task.links || options.algorithm != Algorithm::kNeuroshard) return std::nullopt;
   Task unlinked = task;
   unlinked.links.reset();
-  PlanRequest half{.deadline = request.deadline, .stop = request.stop};
-  if (half.deadline) *half.deadline -= (*half.deadline - Clock::now()) / 2;
+  const PlanRequest half = with_half_the_time({.deadline = request.deadline, .stop = request.stop});
   try {
     return own.for_task(unlinked)->plan_anew(unlinked, half, options.effort, alone);
   } catch (const Error& error) {
@@ -251,7 +256,7 @@ std::optional<PlanResult> Planner::Impl::plan_in_hbm(const Task& task, const Pla
   Task in_hbm = task;
   in_hbm.host = {};
   if (total_bytes(in_hbm) > total_room_bytes(in_hbm)) return std::nullopt;
-  PlanResult result = plan_anew(in_hbm, request, effort, alone);
+  PlanResult result = plan_anew(in_hbm, with_half_the_time(request), effort, alone);
   if (!result.plan) return std::nullopt;
   result.cost = neuroshard::simulate(*cpu, task, *result.plan);
   for (CostedPlan& other : result.alternatives) {
@@ -260,8 +265,12 @@ std::optional<PlanResult> Planner::Impl::plan_in_hbm(const Task& task, const Pla
   return result;
 }
 
-PlanResult Planner::Impl::plan_anew(const Task& task, const PlanRequest& request, Effort effort,
+PlanResult Planner::Impl::plan_anew(const Task& stated, const PlanRequest& request, Effort effort,
                                     bool alone, const Published& published) const {
+  // Plans are priced again and again.
+  std::optional<Task> with_popularity;
+  if (stated.host.bytes > 0) with_popularity.emplace(with_known_popularity(stated));
+  const Task& task = with_popularity ? *with_popularity : stated;
   if (std::optional<PlanResult> in_hbm = plan_in_hbm(task, request, effort, alone)) {
     return *std::move(in_hbm);
   }

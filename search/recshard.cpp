@@ -8,8 +8,8 @@
 namespace neuroshard {
 namespace {
 
-// Cost models do not know the rate of HBM. That of an A100 of 40 GiB, in bytes a millisecond; all
-// that it decides is how much dearer a row of the host is.
+// Cost models do not know the rate of HBM. This is an A100's, in bytes a millisecond. It decides no
+// more than how much dearer a row of the host is.
 constexpr double kHbmRate = 1.555e9;
 
 /// Rows of a table that are looked up equally often.

@@ -63,14 +63,11 @@ const HostCurves::RowsOfTable& HostCurves::rows_of(const Table& table) {
   const auto [known, is_new] = tables_.try_emplace(&table);
   if (!is_new) return known->second;
   const RowReuse reuse(table, samples_);
-  const bool lru = policy_ == HostPolicy::kLru;
-  RowsOfTable& rows = known->second;
   for (std::size_t i = 0; i + 1 < kHostPoints; ++i) {
-    const double batches = batches_at(i);
-    rows.in_hbm[i] = lru ? reuse.distinct_rows(batches) : reuse.popular_rows(batches);
-    rows.fetched[i] = lru ? reuse.missed_rows(batches) : reuse.unpopular_rows(batches);
+    known->second[i] = policy_ == HostPolicy::kLru ? reuse.looked_up_lately(batches_at(i))
+                                                   : reuse.popular(batches_at(i));
   }
-  return rows;
+  return known->second;
 }
 
 HostCurve HostCurves::of(const Table& table, std::int64_t first_row, std::int64_t rows,
@@ -89,11 +86,11 @@ HostCurve HostCurves::of(const Table& table, std::int64_t first_row, std::int64_
   const double row_bytes = static_cast<double>(stored) / all;
   const auto [of_row, of_cached_row] = bookkeeping_of(policy_);
   for (std::size_t i = 0; i + 1 < kHostPoints; ++i) {
-    const double cached = known.in_hbm[i] * share;
+    const double cached = known[i].in_hbm * share;
     const std::int64_t taken = rounded_up(cached * (row_bytes + of_cached_row) + all * of_row);
     if (taken >= stored) break;  // All of it takes less, here and from here on.
     curve.hbm[i] = taken + memory.buffer_bytes;
-    curve.fetched[i] = rounded_up(known.fetched[i] * share * row_bytes * kWays);
+    curve.fetched[i] = rounded_up(known[i].fetched * share * row_bytes * kWays);
     // A cache has copies of rows that are all there.
     curve.host[i] = policy_ == HostPolicy::kLru ? stored : stored - rounded_up(cached * row_bytes);
   }

@@ -61,11 +61,7 @@ class HostCurves {
                              int columns);
 
  private:
-  /// Rows of a whole table at each point.
-  struct RowsOfTable {
-    std::array<double, kHostPoints> in_hbm{};
-    std::array<double, kHostPoints> fetched{};
-  };
+  using RowsOfTable = std::array<RowReuse::Rows, kHostPoints>;  ///< At each point.
   const RowsOfTable& rows_of(const Table& table);
 
   HostPolicy policy_;

@@ -46,6 +46,12 @@ std::vector<PopularRows> popularity_of(const Table& table) {
   return zipf_popularity(table.rows, (low + high) / 2.0);
 }
 
+Task with_known_popularity(const Task& task) {
+  Task known = task;
+  for (Table& table : known.tables) table.popularity = popularity_of(table);
+  return known;
+}
+
 std::optional<std::string> popularity_problem_of(const std::vector<PopularRows>& curve,
                                                  std::int64_t rows) {
   if (curve.empty()) return std::nullopt;
@@ -88,29 +94,30 @@ RowReuse::RowReuse(const Table& table, double samples) {
   PopularRows last;
   for (const PopularRows& point : popularity_of(table)) {
     const double count = point.rows - last.rows;
-    rows_.push_back({count, lookups * (point.share - last.share) / count});
+    const double of_row = lookups * (point.share - last.share) / count;
+    rows_.push_back({count, of_row, -count * std::expm1(-of_row)});
     last = point;
   }
 }
 
-double RowReuse::distinct_rows(double batches) const {
-  double rows = 0.0;
-  for (const auto& [count, lookups] : rows_) rows -= count * std::expm1(-batches * lookups);
-  return rows;
-}
-
-double RowReuse::popular_rows(double batches) const {
-  double rows = 0.0;
-  for (const auto& [count, lookups] : rows_) {
-    if (batches * lookups >= 1.0) rows += count;
+RowReuse::Rows RowReuse::looked_up_lately(double batches) const {
+  Rows rows;
+  for (const auto& [count, lookups, touched] : rows_) {
+    const double there = -std::expm1(-batches * lookups);
+    rows.in_hbm += count * there;
+    rows.fetched += touched * (1.0 - there);
   }
   return rows;
 }
 
-double RowReuse::unpopular_rows(double batches) const {
-  double rows = 0.0;
-  for (const auto& [count, lookups] : rows_) {
-    if (batches * lookups < 1.0) rows -= count * std::expm1(-lookups);
+RowReuse::Rows RowReuse::popular(double batches) const {
+  Rows rows;
+  for (const auto& [count, lookups, touched] : rows_) {
+    if (batches * lookups >= 1.0) {
+      rows.in_hbm += count;
+    } else {
+      rows.fetched += touched;
+    }
   }
   return rows;
 }

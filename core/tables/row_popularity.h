@@ -13,6 +13,9 @@ namespace neuroshard {
 /// concentrates lookups on rows as much as its access histogram says.
 [[nodiscard]] std::vector<PopularRows> popularity_of(const Table& table);
 
+/// All tables of the task state theirs.
+[[nodiscard]] Task with_known_popularity(const Task& task);
+
 /// What is wrong with a stated curve of a table of so many rows, and what to do about it. Nothing
 /// if it is empty or fine.
 [[nodiscard]] std::optional<std::string> popularity_problem_of(
@@ -25,25 +28,25 @@ class RowReuse {
   /// Batches of so many samples.
   RowReuse(const Table& table, double samples);
 
-  /// Expected distinct rows of so many batches, which need not be whole. What a cache that keeps
-  /// the rows which were looked up last holds, if it holds those of so many batches.
-  [[nodiscard]] double distinct_rows(double batches) const;
-  /// Expected distinct rows that a batch has to fetch into that cache.
-  [[nodiscard]] double missed_rows(double batches) const {
-    return distinct_rows(batches + 1.0) - distinct_rows(batches);
-  }
-  /// Rows that are looked up at least once in so many batches, on average.
-  [[nodiscard]] double popular_rows(double batches) const;
-  /// Expected distinct rows of a batch that are not among them.
-  [[nodiscard]] double unpopular_rows(double batches) const;
+  /// Rows of the table that are in HBM, and those that a batch has to fetch, both expected.
+  struct Rows {
+    double in_hbm = 0.0;
+    double fetched = 0.0;
+  };
+  /// Rows stay in HBM for so many batches, which need not be whole, after they were looked up: a
+  /// cache that has room for as many, and keeps those that were looked up last.
+  [[nodiscard]] Rows looked_up_lately(double batches) const;
+  /// Rows that are looked up at least once in so many batches on average are in HBM for good.
+  [[nodiscard]] Rows popular(double batches) const;
 
  private:
   /// Rows that are alike.
-  struct Rows {
+  struct Alike {
     double count;
     double lookups;  ///< Of each in a batch.
+    double touched;  ///< By a batch.
   };
-  std::vector<Rows> rows_;  ///< The most popular ones first.
+  std::vector<Alike> rows_;  ///< The most popular ones first.
 };
 
 }  // namespace neuroshard

@@ -123,6 +123,10 @@ std::int64_t hbm_room_bytes(const Task& task, std::size_t device) {
   return memory_bytes(task, device) - base - reserved_bytes(task, device);
 }
 
+std::int64_t room_bytes(const Task& task, std::size_t device) {
+  return std::min(hbm_room_bytes(task, device), INT64_MAX - task.host.bytes) + task.host.bytes;
+}
+
 std::vector<std::int64_t> rooms_bytes(const Task& task) {
   const auto devices = static_cast<std::size_t>(task.devices);
   if (task.device_list.empty()) return std::vector<std::int64_t>(devices, room_bytes(task, 0));

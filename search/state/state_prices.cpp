@@ -46,8 +46,12 @@ StatePrices::StatePrices(PlanState& state)
       const int rows = catalog.all_rows(static_cast<int>(t));
       all.add(*catalog.load(catalog.shard(rows, state.task().tables[t].dim)).hosted);
     }
-    const std::int64_t on_hosts = host.bytes * state.task().devices;
-    of_all_ = host_point(all, static_cast<std::int64_t>(all_room_bytes_) - on_hosts, host);
+    double hbm_bytes = 0.0;
+    for (std::size_t d = 0; d < device_count_; ++d) {
+      hbm_bytes += static_cast<double>(hbm_room_bytes(state.task(), d));
+    }
+    constexpr double kMostBytes = 9e18;
+    of_all_ = host_point(all, static_cast<std::int64_t>(std::min(hbm_bytes, kMostBytes)), host);
   }
   const AlignedVector<float> nothing(width_, 0.0F);
   models_->compute(nothing, {&empty_ms_, 1});

@@ -145,10 +145,8 @@ struct Task {
 /// least 0 if `task` is valid.
 [[nodiscard]] std::int64_t hbm_room_bytes(const Task& task, std::size_t device);
 
-/// With the memory of the host beside it: no plan has more on a device.
-[[nodiscard]] inline std::int64_t room_bytes(const Task& task, std::size_t device) {
-  return hbm_room_bytes(task, device) + task.host.bytes;
-}
+/// With the memory of the host beside it: no plan has more on a device. At most INT64_MAX.
+[[nodiscard]] std::int64_t room_bytes(const Task& task, std::size_t device);
 
 /// The same of every device, [devices].
 [[nodiscard]] std::vector<std::int64_t> rooms_bytes(const Task& task);

@@ -81,7 +81,7 @@ double batches_for(const RowReuse& reuse, double rows) {
   double high = 1e6;
   for (int i = 0; i < 60; ++i) {
     const double middle = (low + high) / 2.0;
-    (reuse.distinct_rows(middle) < rows ? low : high) = middle;
+    (reuse.looked_up_lately(middle).in_hbm < rows ? low : high) = middle;
   }
   return low;
 }
@@ -95,7 +95,7 @@ TEST(RowPopularity, ACacheMissesAsManyRowsAsASimulatedOne) {
       const double batches = batches_for(reuse, static_cast<double>(capacity));
       // Of 400 batches; misses are counted one by one.
       const double noise = 4.0 * std::sqrt(simulated / 400.0);
-      EXPECT_NEAR(reuse.missed_rows(batches), simulated, 0.01 * simulated + noise);
+      EXPECT_NEAR(reuse.looked_up_lately(batches).fetched, simulated, 0.01 * simulated + noise);
     }
   }
 }
@@ -106,7 +106,7 @@ TEST(RowPopularity, BatchesTouchAsManyRowsAsTheyDraw) {
     Lookups lookups(exponent);
     double distinct = 0.0;
     double unpopular = 0.0;
-    const double popular = reuse.popular_rows(8.0);
+    const double popular = reuse.popular(8.0).in_hbm;
     for (int i = 0; i < 400; ++i) {
       const std::vector<std::int64_t> batch = lookups.batch();
       distinct += static_cast<double>(batch.size()) / 400.0;
@@ -115,8 +115,8 @@ TEST(RowPopularity, BatchesTouchAsManyRowsAsTheyDraw) {
               batch, [&](std::int64_t row) { return static_cast<double>(row) >= popular; })) /
           400.0;
     }
-    EXPECT_NEAR(reuse.distinct_rows(1.0), distinct, 0.01 * distinct);
-    EXPECT_NEAR(reuse.unpopular_rows(8.0), unpopular, 0.02 * unpopular);
+    EXPECT_NEAR(reuse.looked_up_lately(1.0).in_hbm, distinct, 0.01 * distinct);
+    EXPECT_NEAR(reuse.popular(8.0).fetched, unpopular, 0.02 * unpopular);
   }
 }
 
@@ -129,8 +129,8 @@ TEST(RowPopularity, IsEstimatedFromAHistogram) {
       stated.popularity = zipf_popularity(rows, exponent);
       const double samples = 65'536.0;
       for (const double batches : {0.01, 1.0, 10.0, 1'000.0}) {
-        const double known = RowReuse(stated, samples).distinct_rows(batches);
-        EXPECT_NEAR(RowReuse(table, samples).distinct_rows(batches), known, 0.02 * known)
+        const double known = RowReuse(stated, samples).looked_up_lately(batches).in_hbm;
+        EXPECT_NEAR(RowReuse(table, samples).looked_up_lately(batches).in_hbm, known, 0.02 * known)
             << exponent << ", " << rows << " rows, " << batches << " batches";
       }
     }
