@@ -19,6 +19,7 @@ using Action = std::function<int(Console&)>;
 
 // Each adds its sub-command to `program`; its callback stores the work to do in `chosen`.
 // A new sub-command: declare it here, and list it in program.cpp.
+void add_bound_command(CLI::App& program, Action& chosen);
 void add_check_command(CLI::App& program, Action& chosen);
 void add_collect_command(CLI::App& program, Action& chosen);
 void add_convert_command(CLI::App& program, Action& chosen);

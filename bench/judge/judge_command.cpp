@@ -4,8 +4,10 @@
 #include <cstdint>
 #include <iterator>
 #include <memory>
+#include <numeric>
 #include <optional>
 #include <ostream>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -17,6 +19,7 @@
 #include "bench/markdown_table.h"
 #include "bench/statistics.h"
 #include "bench/stopwatch.h"
+#include "neuroshard/cost_bound.h"
 #include "neuroshard/planner.h"
 #include "neuroshard/simulator.h"
 #include "neuroshard/task_models.h"
@@ -30,7 +33,8 @@ constexpr const char* kJudgeFooter =
     R"(How far plans of each effort are from the cheapest plan that is known: the cheapest of them, or what a
 judge finds from it, which anneals whole plans of any widths and ways by their price alone and shares
 nothing with the planner. By 'predicted' prices, which the search minimises, or by 'analytic' ones, errors
-of the cost models included. CPU times are those of the plans, on one thread.
+of the cost models included, beside what no plan costs less than. CPU times are those of the plans, on
+one thread.
 
 Examples:
   nsbench judge --sets mlperf_dlrm_v2_criteo1tb_multihot --devices 8,16,32,64
@@ -62,14 +66,26 @@ std::vector<PlanCase> cases_of(const JudgeCommand& options) {
 struct OfEffort {
   std::vector<double> cpu_ms;
   std::vector<double> over_best;
+  std::vector<double> over_bound;
 };
+
+std::vector<std::string> ratio_cells(std::span<const double> ratios) {
+  const auto four_digits = [](double x) { return std::to_string(x).substr(0, 6); };
+  const double sum = std::accumulate(ratios.begin(), ratios.end(), 0.0);
+  return {four_digits(sum / static_cast<double>(ratios.size())),
+          four_digits(percentile(ratios, 50.0)), four_digits(percentile(ratios, 90.0)),
+          four_digits(std::ranges::max(ratios))};
+}
 
 void run_judge(const JudgeCommand& options, std::ostream& out) {
   out << context_block(machine_context()) << std::flush;
   const CostModels models = builtin_weights();
+  const Hardware& machine = hardware_named(kDefaultHardware);
+  const bool analytic = options.prices == "analytic";
   std::vector<Planner> planners;
   std::vector<OfEffort> efforts(options.efforts.size());
   std::vector<std::string> head = {"case", "devices", "judge ms", "plans priced"};
+  if (analytic) head.emplace_back("bound ms");
   for (const std::string& effort : options.efforts) {
     PlannerOptions of_planner;
     of_planner.effort = effort_from_name(effort);
@@ -81,9 +97,8 @@ void run_judge(const JudgeCommand& options, std::ostream& out) {
   for (const PlanCase& one : cases_of(options)) {
     const auto backend = make_cpu_backend(models_for(models, comm_setting(one.task)));
     const PlanPrice price = [&](const Plan& plan) {
-      if (options.prices == "predicted") return simulate(*backend, one.task, plan);
-      PlanCost cost = analytic_plan_cost(gpu_named(kDefaultGpu), network_named(kDefaultNetwork),
-                                         one.task, plan);
+      if (!analytic) return simulate(*backend, one.task, plan);
+      PlanCost cost = analytic_plan_cost(machine.gpu, machine.network, one.task, plan);
       cost.fits_memory = simulate(*backend, one.task, plan).fits_memory;
       return cost;
     };
@@ -102,7 +117,13 @@ void run_judge(const JudgeCommand& options, std::ostream& out) {
     const Judged judged = judge(one.task, *best, price, options.judge);
     std::vector<std::string> row = {one.name, std::to_string(one.task.devices),
                                     three_digits(judged.cost_ms), with_separators(judged.priced)};
+    double bound_ms = 0.0;
+    if (analytic) {
+      bound_ms = cost_bound_ms(machine.gpu, machine.network, one.task);
+      row.push_back(three_digits(bound_ms));
+    }
     for (std::size_t i = 0; i < planners.size(); ++i) {
+      efforts[i].over_bound.push_back(costs_ms[i] / bound_ms);
       efforts[i].cpu_ms.push_back(cpu_ms[i]);
       efforts[i].over_best.push_back(costs_ms[i] / judged.cost_ms);
       row.push_back(three_digits(costs_ms[i] / judged.cost_ms) + " (" + three_digits(cpu_ms[i]) +
@@ -111,21 +132,21 @@ void run_judge(const JudgeCommand& options, std::ostream& out) {
     table.add_row(row);
   }
   out << table.str();
-  MarkdownTable summary({"plan", "mean", "p90", "worst", "CPU ms"});
+  if (efforts.front().over_best.empty()) return;
+  MarkdownTable summary({"over", "plan", "mean", "median", "p90", "worst", "CPU ms"});
+  const auto add = [&](const char* over, std::size_t i, const std::vector<double>& ratios) {
+    std::vector<std::string> row = {over, options.efforts[i]};
+    std::ranges::copy(ratio_cells(ratios), std::back_inserter(row));
+    row.push_back(three_digits(geometric_mean(efforts[i].cpu_ms)));
+    summary.add_row(row);
+  };
   for (std::size_t i = 0; i < planners.size(); ++i) {
-    const OfEffort& of = efforts[i];
-    if (of.over_best.empty()) continue;
-    double sum = 0.0;
-    for (const double ratio : of.over_best) sum += ratio;
-    const auto four_digits = [](double x) { return std::to_string(x).substr(0, 6); };
-    summary.add_row({options.efforts[i],
-                     four_digits(sum / static_cast<double>(of.over_best.size())),
-                     four_digits(percentile(of.over_best, 90.0)),
-                     four_digits(*std::ranges::max_element(of.over_best)),
-                     three_digits(geometric_mean(of.cpu_ms))});
+    add("cheapest known", i, efforts[i].over_best);
+    if (analytic) add("bound", i, efforts[i].over_bound);
   }
-  out << "\nCost over the cheapest plan known, by " << options.prices << " prices, of "
-      << efforts.front().over_best.size() << " cases:\n\n"
+  out << "\nCost over the cheapest plan known"
+      << (analytic ? " and over what no plan is below" : "") << ", by " << options.prices
+      << " prices, of " << efforts.front().over_best.size() << " cases:\n\n"
       << summary.str();
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "neuroshard/c_api.h"
+#include "neuroshard/hardware.h"
 #include "neuroshard/plan_file.h"
 #include "neuroshard/planner.h"
 #include "neuroshard/task.h"
@@ -38,6 +39,9 @@ namespace neuroshard::c_api {
 
 /// The task of `handle`. Throws Error if it lacks the number of devices or their memory.
 const Task& complete_task(const ns_task& handle);
+
+/// `text` is a name or a datasheet. NULL: the default.
+[[nodiscard]] Hardware hardware_from(const char* text);
 
 /// A copy of `text` for ns_string_free().
 [[nodiscard]] char* new_text(const std::string& text);

@@ -35,8 +35,7 @@ std::unique_ptr<ns_planner> planner_handle(const ns_planner_options& given) {
   if (!builtin && given.hardware != nullptr) {
     throw Error("hardware chooses built-in weights, but there is a weights_path; give one of them");
   }
-  const Hardware hardware = given.hardware != nullptr ? parse_hardware(given.hardware, "hardware")
-                                                      : hardware_named(kDefaultHardware);
+  const Hardware hardware = hardware_from(given.hardware);
   const CostModels models = builtin ? builtin_weights(hardware) : load_weights(given.weights_path);
   std::string weights =
       origin_of(models, builtin ? builtin_place(hardware.name) : std::string(given.weights_path));

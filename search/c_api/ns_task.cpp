@@ -1,8 +1,10 @@
+#include <cmath>
 #include <memory>
 #include <string_view>
 #include <utility>
 
 #include "neuroshard/c_api.h"
+#include "neuroshard/cost_bound.h"
 #include "neuroshard/task_file.h"
 #include "search/c_api/handles.h"
 #include "search/c_api/status.h"
@@ -55,6 +57,10 @@ const Task& complete_task(const ns_task& handle) {
     throw Error("task: says nothing of their memory; call ns_task_set_memory");
   }
   return handle.task;
+}
+
+Hardware hardware_from(const char* text) {
+  return text != nullptr ? parse_hardware(text, "hardware") : hardware_named(kDefaultHardware);
 }
 
 Plan plan_from_json(const Task& task, const char* json, std::size_t length) {
@@ -120,5 +126,16 @@ ns_status ns_task_list_problems(const ns_task* task, const char* json, size_t le
     *problems =
         new_text(problems_to_json(check_plan(record_from_json(json, length), valid), valid));
     return NS_OK;
+  });
+}
+
+ns_status ns_task_get_cost_bound(const ns_task* task, const char* hardware, double* bound_ms) {
+  return guarded([&] {
+    double& bound = required(bound_ms, "bound_ms");
+    const Task& valid = valid_task(required(task, "task"));
+    const Hardware of = hardware_from(hardware);
+    bound = cost_bound_ms(of.gpu, of.network, valid);
+    if (std::isfinite(bound)) return static_cast<ns_status>(NS_OK);
+    return failed(NS_INFEASIBLE, "no plan fits and keeps all rules");
   });
 }

@@ -225,6 +225,10 @@ def test_analytic_costs_are_those_of_the_program(tmp_path: Path) -> None:
     for name in ({"gpu": "abacus"}, {"network": "pigeons"}):
         with pytest.raises(ns.Error, match="abacus|pigeons"):
             ns.analytic_cost(task, result.plan, **name)
+        with pytest.raises(ns.Error, match="abacus|pigeons"):
+            ns.cost_bound(task, **name)
+    assert 0.5 * priced.cost_ms < ns.cost_bound(task) <= priced.cost_ms
+    assert ns.cost_bound(task, gpu="h100-sxm-80gb", network="h100-nvlink4-ndr") <= faster.cost_ms
     program = os.environ.get("NEUROSHARD_PROGRAM")
     if program is None:
         pytest.skip("NEUROSHARD_PROGRAM does not name the program to compare with")

@@ -13,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include "neuroshard/cost_bound.h"
 #include "neuroshard/fingerprint.h"
 #include "neuroshard/plan_file.h"
 #include "neuroshard/planner.h"
@@ -323,6 +324,25 @@ TEST(CApi, ListsAllProblemsOfAPlan) {
   char* problems = nullptr;
   EXPECT_EQ(ns_task_list_problems(task.get(), "[", 1, &problems), NS_INVALID_INPUT);
   EXPECT_EQ(problems, nullptr);
+}
+
+TEST(CApi, TheBoundIsThatOfTheHardware) {
+  const auto task = task_from(kTask);
+  double bound_ms = 0.0;
+  for (const char* hardware : {"a100", "h100"}) {
+    ASSERT_EQ(ns_task_get_cost_bound(task.get(), hardware, &bound_ms), NS_OK) << ns_last_error();
+    const Hardware& machine = hardware_named(hardware);
+    EXPECT_EQ(bound_ms, cost_bound_ms(machine.gpu, machine.network, task_of(kTask)));
+  }
+  const double of_h100 = bound_ms;
+  ASSERT_EQ(ns_task_get_cost_bound(task.get(), nullptr, &bound_ms), NS_OK);
+  EXPECT_GT(bound_ms, of_h100);
+  EXPECT_EQ(ns_task_get_cost_bound(task.get(), "abacus", &bound_ms), NS_INVALID_INPUT);
+  EXPECT_EQ(ns_task_get_cost_bound(nullptr, nullptr, &bound_ms), NS_INVALID_INPUT);
+  EXPECT_EQ(ns_task_get_cost_bound(task.get(), nullptr, nullptr), NS_INVALID_INPUT);
+  ASSERT_EQ(ns_task_set_memory(task.get(), 1 << 20), NS_OK);
+  EXPECT_EQ(ns_task_get_cost_bound(task.get(), nullptr, &bound_ms), NS_INFEASIBLE);
+  EXPECT_TRUE(std::isinf(bound_ms));
 }
 
 TEST(CApi, FingerprintIsThatOfThePlanner) {

@@ -84,6 +84,7 @@ TEST(Program, HelpStaysWithin100Columns) {
                                                           {"evaluate"},
                                                           {"evaluate", "compute"},
                                                           {"evaluate", "comm"},
+                                                          {"bound"},
                                                           {"check"},
                                                           {"explain"},
                                                           {"fingerprint"}};

@@ -10,6 +10,7 @@
 #include "tools/commands.h"
 #include "tools/console/report_output.h"
 #include "tools/plan_pages/plan_report.h"
+#include "tools/planning/bound_text.h"
 
 namespace neuroshard::tools {
 namespace {
@@ -33,6 +34,9 @@ void require_valid(const PlanCommand& command, bool one_task) {
   if (command.deadline_ms &&
       !(*command.deadline_ms >= 0.0 && *command.deadline_ms <= kLongestDeadlineMs)) {
     throw Error("--deadline-ms is not a time; give between 0 and 1e9 milliseconds");
+  }
+  if (command.bound && !one_task) {
+    throw Error("--bound belongs to one task; pick one with --index, or use the bound command");
   }
   if (!command.alternatives) return;
   if (*command.alternatives < 1 || *command.alternatives > 1000) {
@@ -71,13 +75,18 @@ int plan_one(const PlanCommand& command, OutputFormat format, const LoadedTasks&
     report.write(document);
     return kExitInfeasible;
   }
+  std::vector<std::string> notes = plan_notes(loaded.notes, result.cost);
+  if (command.bound) {
+    const Hardware machine = loaded.hardware.value_or(hardware_named(kDefaultHardware));
+    notes.push_back(bound_of(machine, task, &*result.plan).text());
+  }
   const PlanDocument document{.task = task,
                               .plan = *result.plan,
                               .cost = result.cost,
                               .stats = result.stats,
                               .task_name = loaded.titles[0],
                               .weights = weights,
-                              .notes = plan_notes(loaded.notes, result.cost),
+                              .notes = std::move(notes),
                               .complete = result.complete,
                               .alternatives = result.alternatives,
                               .read_ms = loaded.read_ms};
@@ -109,6 +118,9 @@ int run_plan(const PlanCommand& command, Console& console) {
   require_one_plan(command.report, one && !command.asks_what_if());
   if (!command.report.empty() && command.resume) {
     throw Error("--report and --resume exclude each other; give one of them");
+  }
+  if (command.bound && (command.resume || command.asks_what_if())) {
+    throw Error("--bound belongs to one plan; give one number of devices, without --resume");
   }
   if (!command.svg.empty() && !command.asks_what_if()) {
     throw Error("--svg draws costs over devices; give several with --devices");
@@ -152,6 +164,10 @@ void add_plan_command(CLI::App& program, Action& chosen) {
       ->add_option("--alternatives", options->alternatives,
                    "Also give so many other plans that the search came across (one task)")
       ->type_name("K")
+      ->group("Search");
+  command
+      ->add_flag("--bound", options->bound,
+                 "Also say what no plan costs less than, by analytic prices (one task)")
       ->group("Search");
   add_backend_options(*command, options->search.planner);
   add_output_options(*command, options->format, options->output);

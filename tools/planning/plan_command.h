@@ -26,6 +26,7 @@ struct PlanCommand {
   std::string report;
   bool list_shards = false;
   bool resume = false;
+  bool bound = false;
 
   [[nodiscard]] bool asks_what_if() const {
     return tasks.devices.size() > 1 || tasks.memory_gb.size() > 1;

@@ -27,7 +27,7 @@ extern "C" {
 
 /// Version of this interface, which only grows: a program works with a library whose
 /// ns_abi_version() is not below the NS_ABI_VERSION that it was compiled with.
-#define NS_ABI_VERSION 10
+#define NS_ABI_VERSION 11
 int32_t ns_abi_version(void);
 
 /// Of the library in use, e.g. "0.1.0".
@@ -200,6 +200,11 @@ ns_status ns_task_check_plan(const ns_task* task, const char* json, size_t lengt
 /// in docs/plan_format.md, empty if nothing is. Free it with ns_string_free. Since version 2.
 ns_status ns_task_list_problems(const ns_task* task, const char* json, size_t length,
                                 char** problems);
+
+/// Milliseconds that no plan of `task` which fits and keeps all rules costs less than by analytic
+/// costs of `hardware`, a name or a datasheet as in ns_planner_options: docs/bound.md. NULL:
+/// "a100". With NS_INFEASIBLE, where there is no such plan, infinite. Since version 11.
+ns_status ns_task_get_cost_bound(const ns_task* task, const char* hardware, double* bound_ms);
 
 /// A number that stands for task, options and cost models, by which plans can be kept:
 /// docs/fingerprint.md. Since version 2.

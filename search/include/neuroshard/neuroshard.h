@@ -8,6 +8,7 @@
 #include "neuroshard/column_halvings.h"
 #include "neuroshard/comm_scaling.h"
 #include "neuroshard/comm_setting.h"
+#include "neuroshard/cost_bound.h"
 #include "neuroshard/cost_models.h"
 #include "neuroshard/cost_runner.h"
 #include "neuroshard/cost_terms.h"

@@ -5,6 +5,7 @@
 
 #include <utility>
 
+#include "neuroshard/cost_bound.h"
 #include "neuroshard/hardware.h"
 #include "tools/python/bindings/bindings.h"
 #include "tools/python/bindings/values.h"
@@ -26,6 +27,13 @@ CostedTaskPlan analytic_cost(std::shared_ptr<NamedTask> task, const Plan& plan,
   return costed;
 }
 
+double cost_bound(const NamedTask& task, std::string_view gpu_name, std::string_view network_name) {
+  const GpuSpec& gpu = gpu_named(gpu_name);
+  const NetworkSpec& network = network_named(network_name);
+  const nb::gil_scoped_release unlocked;
+  return cost_bound_ms(gpu, network, task.task);
+}
+
 }  // namespace
 
 void bind_analytic_costs(nb::module_& module) {
@@ -35,6 +43,12 @@ void bind_analytic_costs(nb::module_& module) {
       "What simulate() predicts with cost models, computed from datasheets of named hardware "
       "instead (docs/analytic_costs.md). Raises Error if a name is not known, or unless "
       "`plan` places every row and column of every table once.");
+  module.def(
+      "cost_bound", &cost_bound, "task"_a, nb::kw_only(), "gpu"_a = kDefaultGpu,
+      "network"_a = kDefaultNetwork,
+      "Milliseconds that no plan of `task` is below by analytic_cost(), if it fits and keeps "
+      "all rules (docs/bound.md). Infinite if there is no such plan. Raises Error if a name "
+      "is not known.");
 }
 
 }  // namespace neuroshard::python

@@ -1,0 +1,39 @@
+#include "tools/planning/bound_text.h"
+
+#include "core/base/message_text.h"
+#include "neuroshard/cost_bound.h"
+#include "neuroshard/error.h"
+#include "neuroshard/plan_check.h"
+#include "weights/collection/analytic_plan_cost.h"
+
+namespace neuroshard::tools {
+
+/// Bounds are as precise.
+static constexpr double kSame = 1e-6;
+
+std::string PlanBound::text() const {
+  if (!any_plan()) return "no plan keeps all rules and fits";
+  std::string text = "no plan costs less than " + format_number(bound_ms, 3) + " ms";
+  if (cost_ms) {
+    text += ", this one costs " + format_number(*cost_ms, 3) + " ms";
+    const double gap = *cost_ms / bound_ms - 1.0;
+    text += gap <= kSame ? ": there is no better one"
+                         : ", " + format_number(100.0 * gap, 1) + " % more";
+  }
+  return text + " (" + prices + ")";
+}
+
+PlanBound bound_of(const Hardware& machine, const Task& task, const Plan* plan) {
+  PlanBound bound{.prices = "analytic costs of " + printable(machine.gpu.name) + ", " +
+                            printable(machine.network.name),
+                  .bound_ms = cost_bound_ms(machine.gpu, machine.network, task)};
+  if (plan != nullptr) {
+    for (const PlanProblem& problem : check_plan(*plan, task)) {
+      throw Error("plan: " + problem.message() + "; the bound is one of valid plans");
+    }
+    bound.cost_ms = analytic_plan_cost(machine.gpu, machine.network, task, *plan).cost_ms;
+  }
+  return bound;
+}
+
+}  // namespace neuroshard::tools

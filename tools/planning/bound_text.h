@@ -1,0 +1,27 @@
+#pragma once
+
+#include <limits>
+#include <optional>
+#include <string>
+
+#include "neuroshard/hardware.h"
+#include "neuroshard/plan.h"
+
+namespace neuroshard::tools {
+
+/// What no plan of a task costs less than, and what one costs, by analytic prices.
+struct PlanBound {
+  std::string prices;  ///< Whose they are.
+  double bound_ms = 0.0;
+  std::optional<double> cost_ms{};  ///< Of a plan that is valid, fits and keeps all rules.
+
+  /// False: none is known to be impossible.
+  [[nodiscard]] bool any_plan() const { return bound_ms < std::numeric_limits<double>::infinity(); }
+  /// A sentence for people.
+  [[nodiscard]] std::string text() const;
+};
+
+/// `plan` may be null. Throws Error if it is not valid for `task`.
+[[nodiscard]] PlanBound bound_of(const Hardware& machine, const Task& task, const Plan* plan);
+
+}  // namespace neuroshard::tools

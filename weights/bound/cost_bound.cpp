@@ -1,0 +1,470 @@
+#include "neuroshard/cost_bound.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <numbers>
+#include <numeric>
+#include <optional>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "core/plans/deduplicated_task.h"
+#include "neuroshard/plan_check.h"
+#include "weights/bound/least_sizes.h"
+#include "weights/bound/table_pieces.h"
+#include "weights/collection/analytic_comm.h"
+#include "weights/collection/analytic_compute.h"
+#include "weights/collection/analytic_plan_cost.h"
+
+namespace neuroshard {
+namespace {
+
+/// Beyond what doubles lose in the sums.
+constexpr double kTolerance = 1e-9;
+
+/// Milliseconds of an all-to-all: at least `base` and a line of the columns of any device,
+/// and of the mean of all.
+struct ExchangeLine {
+  double base = 0.0;
+  double column_ms = 0.0;
+  double mean_column_ms = 0.0;
+};
+
+struct ExchangeLines {
+  ExchangeLine outputs;
+  ExchangeLine gradients;
+};
+
+ExchangeLines exchange_lines(const NetworkSpec& network, const Task& task) {
+  constexpr std::int64_t kColumns = 1 << 20;
+  const auto devices = static_cast<std::size_t>(task.devices);
+  const NodeOrder order = task.links ? NodeOrder::kInOrder : order_of(network);
+  const std::vector<double> together(devices, 0.0);
+  const auto exchange = [&](const std::vector<std::int64_t>& columns) {
+    const CommCost cost = analytic_comm(network, columns, together,
+                                        static_cast<double>(task.batch_size), order, task.exchange);
+    return std::pair(cost.forward_ms.front(), cost.backward_ms.front());
+  };
+  std::vector<std::int64_t> columns(devices, 0);
+  ExchangeLines lines;
+  std::tie(lines.outputs.base, lines.gradients.base) = exchange(columns);
+  const auto slopes = [&] {
+    const auto [outputs_ms, gradients_ms] = exchange(columns);
+    return std::pair((outputs_ms - lines.outputs.base) / kColumns,
+                     (gradients_ms - lines.gradients.base) / kColumns);
+  };
+  // An all-to-all takes no less than what one of its devices sends. Nodes are alike, but for the
+  // last.
+  columns.front() = kColumns;
+  std::tie(lines.outputs.column_ms, lines.gradients.column_ms) = slopes();
+  columns.front() = 0;
+  columns.back() = kColumns;
+  const auto [outputs_of_last, gradients_of_last] = slopes();
+  lines.outputs.column_ms = std::min(lines.outputs.column_ms, outputs_of_last);
+  lines.gradients.column_ms = std::min(lines.gradients.column_ms, gradients_of_last);
+  // It is convex, and devices of equal nodes can take each other's places.
+  std::ranges::fill(columns, kColumns);
+  std::tie(lines.outputs.mean_column_ms, lines.gradients.mean_column_ms) = slopes();
+  if (order == NodeOrder::kInOrder && task.devices > network.gpus_per_node &&
+      task.devices % network.gpus_per_node != 0) {
+    lines.outputs.mean_column_ms = lines.outputs.column_ms;
+    lines.gradients.mean_column_ms = lines.gradients.column_ms;
+  }
+  return lines;
+}
+
+/// A sum of phases that no iteration is shorter than: `constant_ms`, and lines of what devices do.
+struct Phases {
+  double constant_ms = 0.0;
+  double compute = 1.0;  ///< 0: without compute and all-reduces.
+  ExchangeLine columns{};
+  ExchangeLine ids{};
+
+  /// Whether all devices wait for more than what the one with most columns sends.
+  [[nodiscard]] bool is_mean() const { return most_of_mean() > 1.0 + kTolerance; }
+  [[nodiscard]] double most_of_mean() const {
+    const double own_ms = columns.column_ms + ids.column_ms;
+    return own_ms > 0.0 ? (columns.mean_column_ms + ids.mean_column_ms) / own_ms : 1.0;
+  }
+};
+
+ExchangeLine operator+(const ExchangeLine& a, const ExchangeLine& b) {
+  return {a.base + b.base, a.column_ms + b.column_ms, a.mean_column_ms + b.mean_column_ms};
+}
+
+std::vector<Phases> phases_of(const Task& task, const ExchangeLines& lines) {
+  const Overlap& overlap = task.overlap;
+  // An all-to-all, or what runs beside it, is all of their time.
+  const auto choices = [](const ExchangeLine& line, double beside_ms) {
+    std::vector<ExchangeLine> found{line};
+    if (beside_ms > line.base) found.push_back({.base = beside_ms});
+    return found;
+  };
+  std::vector<Phases> all;
+  for (const ExchangeLine& outputs : choices(lines.outputs, overlap.dense_beside_outputs_ms)) {
+    for (const ExchangeLine& gradients :
+         choices(lines.gradients, overlap.dense_beside_gradients_ms)) {
+      Phases& phases = all.emplace_back();
+      phases.columns = outputs + gradients;
+      if (!overlap.ids) phases.ids = lines.gradients;
+      phases.constant_ms = overlap.dense_ms + phases.columns.base + phases.ids.base;
+    }
+  }
+  if (overlap.ids) {
+    all.push_back({.constant_ms = lines.gradients.base, .compute = 0.0, .ids = lines.gradients});
+  }
+  return all;
+}
+
+/// Whatever a plan has, it is from `low` to `high`.
+struct Range {
+  double low = 0.0;
+  double high = 0.0;
+  double ms = 0.0;    ///< What all wait for each.
+  double step = 0.0;  ///< 0: it may be any number.
+
+  /// How much longer all may wait than for the least.
+  [[nodiscard]] double width_ms() const { return ms > 0.0 ? ms * (high - low) : 0.0; }
+  [[nodiscard]] double waiting_ms() const { return ms * low; }
+};
+
+/// Columns of the device with most; its ids, in columns that are as many bytes; milliseconds of
+/// replicas.
+struct Box {
+  Range columns;
+  Range ids;
+  Range replicas;
+  /// Those that showed most of a box that this is part of: of all that devices do, and of what
+  /// they do beside the least that all wait for.
+  Resources of_all{0.7, 0.0, 0.0, 0.1, 0.1, 0.1};
+  Resources beside_waits{0.0, 0.6, 0.1, 0.1, 0.1, 0.1};
+
+  [[nodiscard]] double waiting_ms() const {
+    return columns.waiting_ms() + ids.waiting_ms() + replicas.waiting_ms();
+  }
+};
+
+/// How closely to look: at sums of sizes, of mapped sizes, or in boxes.
+enum class Look { kSums, kMapped, kBoxes };
+
+class BoundSearch {
+ public:
+  BoundSearch(const GpuSpec& gpu, const NetworkSpec& network, const Task& task)
+      : task_(task),
+        tables_(table_pieces(gpu, network, task)),
+        devices_(alike_devices(task)),
+        phases_(phases_of(task, exchange_lines(network, task))),
+        fixed_ms_(operator_fixed_ms(gpu)),
+        uses_(tables_.size()) {
+    for (const TablePieces& table : tables_) {
+      if (!table.replica) continue;
+      replica_once_ms_ = std::min(replica_once_ms_, table.replica->once_ms);
+    }
+    for (TablePieces& table : tables_) {
+      if (table.replica) {
+        table.replica->once_ms -= replica_once_ms_;
+        replicas_ms_ += table.tables * table.replica->ms;
+      }
+      bit_ms_ += table.tables * table.slices.back().ms_per_bit / task.devices;
+      all_tables_ += table.tables;
+    }
+  }
+
+  /// Whether no plan with any slices takes so long, or less, as far as a look shows.
+  [[nodiscard]] bool impossible(double ms, Look look) {
+    return impossible(ms, false, look) &&
+           (replica_once_ms_ == kInfinity || impossible(ms, true, look));
+  }
+
+  /// Lookups that a device may have for their bits to count fully, of the mean: Sizing::bit_ms.
+  void set_bits(double of_mean) { bits_ = of_mean; }
+
+  /// Where devices have few tables, it matters which pieces there can be.
+  [[nodiscard]] bool has_few_tables() const {
+    return all_tables_ <= kFewTablesOfDevice * task_.devices;
+  }
+  [[nodiscard]] bool is_tiny() const { return all_tables_ <= kTinyTables; }
+
+ private:
+  static constexpr int kFewTablesOfDevice = 8;
+  static constexpr int kTinyTables = 4;
+  static constexpr int kMostBoxes = 200;
+  static constexpr Resources kTimeAlone{1.0};
+  static constexpr Resources kSlicesAlone{0.0, 1.0};
+
+  static std::vector<AlikeDevices> alike_devices(const Task& task) {
+    std::vector<AlikeDevices> all;
+    for (std::size_t d = 0; d < static_cast<std::size_t>(task.devices); ++d) {
+      AlikeDevices device{.bytes = static_cast<double>(room_bytes(task, d))};
+      if (!task.device_list.empty()) {
+        device.speed = task.device_list[d].speed;
+        device.base_ms = task.device_list[d].base_ms;
+      }
+      const auto alike = std::ranges::find_if(all, [&](const AlikeDevices& one) {
+        return one.speed == device.speed && one.base_ms == device.base_ms &&
+               one.bytes == device.bytes;
+      });
+      alike == all.end() ? all.push_back(device) : void(++alike->devices);
+    }
+    return all;
+  }
+
+  bool impossible(double ms, bool replicas, Look look) {
+    return std::ranges::any_of(phases_, [&](const Phases& phases) {
+      const double left_ms = std::max(0.0, ms - phases.constant_ms);
+      const double step = phases.is_mean() ? 0.0 : 1.0;
+      const auto range = [&](const ExchangeLine& line) {
+        const double most =
+            line.mean_column_ms > 0.0 ? std::floor(left_ms / line.mean_column_ms) + 1.0 : kInfinity;
+        return Range{.high = most, .ms = line.mean_column_ms, .step = step};
+      };
+      Box box{.columns = range(phases.columns), .ids = range(phases.ids), .replicas = {}};
+      if (replicas && phases.compute > 0.0) {
+        box.replicas = {.high = std::min(left_ms, replicas_ms_), .ms = 1.0};
+      }
+      int left = kMostBoxes;
+      return impossible(ms, phases, replicas, look, box, left);
+    });
+  }
+
+  /// Looks at no more boxes than are `left`.
+  bool impossible(double ms, const Phases& phases, bool replicas, Look look, Box box, int& left) {
+    const bool map_sizes = look == Look::kMapped || (look == Look::kBoxes && is_tiny());
+    if (lacks_room(ms, phases, replicas, box, map_sizes)) return true;
+    if (look != Look::kBoxes || --left <= 0) return false;
+    Range Box::*split = &Box::columns;
+    for (Range Box::*const other : {&Box::ids, &Box::replicas}) {
+      if ((box.*other).width_ms() > (box.*split).width_ms()) split = other;
+    }
+    Range& range = box.*split;
+    if (range.width_ms() <= (is_tiny() ? 1e-6 : 2e-3) * ms) return false;
+    Box upper = box;
+    range.high = 0.5 * (range.low + range.high);
+    if (range.step > 0.0) range.high = std::floor(range.high);
+    (upper.*split).low = range.high + range.step;
+    return impossible(ms, phases, replicas, look, box, left) &&
+           impossible(ms, phases, replicas, look, upper, left);
+  }
+
+  /// Keeps the best weights.
+  bool lacks_room(double ms, const Phases& phases, bool replicas, Box& box, bool map_sizes) {
+    std::optional<Sizing> sizing = sizing_of(ms, phases, replicas, box);
+    if (!sizing) return true;
+    for (std::size_t i = 0; i < tables_.size(); ++i) {
+      LeastSizes::measure(tables_[i], *sizing, uses_[i]);
+    }
+    for (Resources* const weights : {&box.of_all, &box.beside_waits}) {
+      if (weights == &box.beside_waits && box.waiting_ms() == 0.0) continue;
+      sizing->weights = *weights;
+      if (find_weights(*sizing)) return true;
+      *weights = sizing->weights;
+    }
+    if (!map_sizes || phases.is_mean()) return false;
+    for (const Resources& weights : {box.of_all, box.beside_waits, kTimeAlone, kSlicesAlone}) {
+      if (maps_lack_room(*sizing, weights)) return true;
+    }
+    return false;
+  }
+
+  bool maps_lack_room(Sizing& sizing, const Resources& weights) {
+    for (const double as_is : {0.0, 0.4, 0.8}) {
+      for (int parts = 1; parts <= 5; ++parts) {
+        sizing.map = {.parts = parts, .as_is = as_is};
+        if (lacks_room(sizing, weights)) return true;
+      }
+      for (const double rest : {0.15, 0.3, 0.45}) {
+        sizing.map = {.rest = rest, .as_is = as_is};
+        if (lacks_room(sizing, weights)) return true;
+      }
+    }
+    return false;
+  }
+
+  bool lacks_room(Sizing& sizing, const Resources& weights) {
+    sizing.weights = weights;
+    return lack(sizing).size > kTolerance;
+  }
+
+  static constexpr int kHopelessSteps = 4;
+  static constexpr double kHopeless = -0.25;
+
+  /// Gives more weight to what there is too little of, until there is too little of all together.
+  bool find_weights(Sizing& sizing) {
+    Resources best = sizing.weights;
+    double most = -kInfinity;
+    for (int step = 0; step < 16; ++step) {
+      for (std::size_t i = 0; i < sizing.most.size(); ++i) {
+        if (sizing.most[i] == kInfinity) sizing.weights[i] = 0.0;
+      }
+      const double sum = std::accumulate(sizing.weights.begin(), sizing.weights.end(), 0.0);
+      for (double& weight : sizing.weights) weight /= sum;
+      const LeastSize lacking = lack(sizing);
+      if (lacking.size > kTolerance) return true;
+      // There is far too much room for other weights to show that there is too little.
+      if (step == kHopelessSteps && most < kHopeless) break;
+      if (lacking.size > most) {
+        most = lacking.size;
+        best = sizing.weights;
+      }
+      const double rate = 2.0 / (1.0 + 0.3 * step);
+      for (std::size_t i = 0; i < sizing.weights.size(); ++i) {
+        const double times = std::exp(rate * std::clamp(lacking.used[i] - 1.0, -1.0, 1.0));
+        if (sizing.weights[i] > 0.0) sizing.weights[i] = std::max(1e-6, sizing.weights[i] * times);
+      }
+    }
+    sizing.weights = best;
+    return false;
+  }
+
+  /// What pieces are measured by if an iteration takes so long. Nothing: it cannot.
+  [[nodiscard]] std::optional<Sizing> sizing_of(double ms, const Phases& phases, bool replicas,
+                                                const Box& box) const {
+    double slowest = kInfinity;
+    double base_ms = 0.0;
+    double least_used_ms = kInfinity;
+    for (const AlikeDevices& alike : devices_) {
+      slowest = std::min(slowest, alike.speed);
+      base_ms = std::max(base_ms, alike.base_ms);
+      least_used_ms = std::min(least_used_ms, alike.base_ms + fixed_ms_ / alike.speed);
+    }
+    double left_ms = ms - phases.constant_ms;
+    if (replicas) left_ms -= phases.compute * (fixed_ms_ / slowest + replica_once_ms_);
+    const double waiting_ms = box.waiting_ms();
+    // Some device has slices.
+    const double shared_ms =
+        left_ms - waiting_ms - phases.compute * std::max(base_ms, least_used_ms);
+    if (shared_ms < 0.0) return std::nullopt;
+    if (phases.compute == 0.0) slowest = 1.0;
+    const bool is_mean = phases.is_mean();
+    const auto own_ms = [&](const ExchangeLine& line) {
+      return slowest * (is_mean ? line.mean_column_ms : line.column_ms);
+    };
+    Sizing sizing{.compute = phases.compute,
+                  .column_ms = own_ms(phases.columns),
+                  .id_ms = own_ms(phases.ids),
+                  .most = {0.0, phases.compute > 0.0 ? 0.0 : kInfinity,
+                           box.replicas.ms > 0.0 ? box.replicas.high : kInfinity,
+                           std::max(box.columns.high, 0.5), std::max(box.ids.high, 0.5), 1.0},
+                  .most_of_mean = is_mean ? phases.most_of_mean() : 1.0,
+                  .replicas = replicas,
+                  .devices = devices_};
+    for (AlikeDevices& alike : sizing.devices) {
+      if (phases.compute == 0.0) alike.speed = 1.0;
+      const auto for_pieces = [&](double device_ms) {
+        return std::max(0.0, alike.speed * (device_ms - phases.compute * alike.base_ms) -
+                                 phases.compute * fixed_ms_);
+      };
+      alike.ms = for_pieces(left_ms);
+      alike.slices_ms = for_pieces(left_ms - waiting_ms);
+      // A device without slices has no operator on them.
+      if (replicas) alike.ms = std::max(alike.ms, alike.speed * (shared_ms + waiting_ms));
+      sizing.most[kTime] = std::max(sizing.most[kTime], alike.ms);
+      sizing.most[kSlices] = std::max(sizing.most[kSlices], alike.slices_ms);
+      sizing.most[kBytes] = std::max(sizing.most[kBytes], alike.bytes);
+    }
+    if (bits_ > 0.0) sizing.set_bits_of(bits_ * bit_ms_);
+    return sizing;
+  }
+
+  /// By how much more than all devices have the least sizes of all tables are; and what they use,
+  /// over what there is.
+  [[nodiscard]] LeastSize lack(const Sizing& sizing) {
+    LeastSize needed{.size = 0.0};
+    for (std::size_t t = 0; t < tables_.size(); ++t) {
+      const LeastSize least = least_.of(tables_[t], uses_[t], sizing);
+      if (least.size == kInfinity) return {};
+      needed.size += tables_[t].tables * least.size;
+      for (std::size_t i = 0; i < least.used.size(); ++i) {
+        needed.used[i] += tables_[t].tables * least.used[i];
+      }
+    }
+    double room = 0.0;
+    Resources rooms{};
+    for (const AlikeDevices& alike : sizing.devices) {
+      const Resources of_device = sizing.room_of(alike);
+      double weighed = 0.0;
+      for (std::size_t i = 0; i < rooms.size(); ++i) {
+        rooms[i] += alike.devices * of_device[i];
+        weighed += sizing.weights[i] * of_device[i];
+      }
+      room += alike.devices * sizing.map(std::min(1.0, weighed * (1.0 + kTolerance)));
+    }
+    needed.size = needed.size / room - 1.0;
+    for (std::size_t i = 0; i < rooms.size(); ++i) needed.used[i] /= rooms[i];
+    return needed;
+  }
+
+  const Task& task_;
+  std::vector<TablePieces> tables_;
+  std::vector<AlikeDevices> devices_;
+  std::vector<Phases> phases_;
+  double fixed_ms_;
+  double replica_once_ms_ = kInfinity;
+  double bit_ms_ = 0.0;  ///< A device's part of what a bit of all lookups takes.
+  int all_tables_ = 0;
+  LeastSizes least_;
+  std::vector<PieceUses> uses_;  ///< By tables_, of the sizing that is looked at.
+  double replicas_ms_ = 0.0;     ///< Of all tables that may be replicas.
+  double bits_ = 0.0;
+};
+
+/// Of the plan that has nothing but replicas. Infinite if there is none.
+double replicas_ms(const GpuSpec& gpu, const NetworkSpec& network, const Task& task) {
+  Plan plan;
+  plan.shards.resize(static_cast<std::size_t>(task.devices));
+  plan.replicas.resize(task.tables.size());
+  std::iota(plan.replicas.begin(), plan.replicas.end(), 0);
+  if (!check_plan(plan, task).empty()) return kInfinity;
+  return analytic_plan_cost(gpu, network, task, plan).slowest_ms();
+}
+
+}  // namespace
+
+double cost_bound_ms(const GpuSpec& gpu, const NetworkSpec& network, const Task& task) {
+  validate(task);
+  const DeduplicatedTask deduplicated(task);
+  BoundSearch search(gpu, network_of(network, task), deduplicated.task());
+  const double no_slices_ms = replicas_ms(gpu, network, task);
+  const auto with_host = [&](double ms) { return std::max(ms, task.overlap.host_ms); };
+  constexpr double kMostMs = 1e12;
+  double low = 0.0;
+  double high = 1e-3;
+  while (high < std::min(no_slices_ms, kMostMs) && search.impossible(high, Look::kSums)) {
+    low = high;
+    high *= 2.0;
+  }
+  if (high >= kMostMs) return kInfinity;
+  // Raises what is known to be impossible, if by that precision at all.
+  const auto raise = [&](Look look, double to, double precision) {
+    if (low >= no_slices_ms) return;
+    high = std::min(to, no_slices_ms);
+    if (search.impossible(high, look)) {
+      low = high;
+      return;
+    }
+    if (high > low * (1.0 + precision) && !search.impossible(low * (1.0 + precision), look)) return;
+    while (high - low > precision * high) {
+      const double middle = 0.5 * (low + high);
+      (search.impossible(middle, look) ? low : high) = middle;
+    }
+  };
+  raise(Look::kSums, high, 1e-4);
+  double best_bits = 0.0;
+  for (const double bits : {0.5, 1.0, std::numbers::e}) {
+    const double before = low;
+    search.set_bits(bits);
+    raise(Look::kSums, 1.2 * low, 1e-4);
+    if (low > before) best_bits = bits;
+  }
+  search.set_bits(best_bits);
+  const double precision = search.is_tiny() ? 5e-7 : 1e-3;
+  if (search.has_few_tables()) {
+    raise(Look::kMapped, 2.0 * low, precision);
+    raise(Look::kBoxes, 1.5 * low, precision);
+  }
+  return with_host(low);
+}
+
+}  // namespace neuroshard

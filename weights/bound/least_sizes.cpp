@@ -1,0 +1,334 @@
+#include "weights/bound/least_sizes.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <numbers>
+
+namespace neuroshard {
+namespace {
+
+/// Beyond what doubles lose.
+constexpr double kRounding = 1e-11;
+/// All ways to cut so many units of columns are looked at, in quadratic time.
+constexpr std::size_t kMostUnits = 256;
+
+void add(const Resources& more, double times, Resources& sum) {
+  for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += times * more[i];
+}
+
+void keep_less(const LeastSize& other, LeastSize& least) {
+  if (other.size < least.size) least = other;
+}
+
+double weighed(const Resources& used, const Sizing& sizing) {
+  if (used[kTime] == kInfinity || used[kSlices] == kInfinity) return kInfinity;
+  double size = 0.0;
+  for (std::size_t i = 0; i < used.size(); ++i) size += sizing.weights[i] * used[i];
+  return size;
+}
+
+/// Measures pieces of a table.
+class PieceMeter {
+ public:
+  PieceMeter(const Sizing& sizing, double ms_per_bit) : sizing_(sizing) {
+    if (sizing.bit_ms > 0.0 && ms_per_bit > 0.0) {
+      more_bits_ = std::log2(sizing.bit_ms / ms_per_bit);
+    }
+  }
+
+  [[nodiscard]] Resources of_slice(const Piece& piece) const {
+    Resources used = used_by(piece, std::max(0.0, more_bits_));
+    for (std::size_t i = 0; i < used.size(); ++i) {
+      if (used[i] > most_of(i) * (1.0 + kRounding)) used[kTime] = kInfinity;
+    }
+    return used;
+  }
+
+  [[nodiscard]] Resources rounding_of(const BlockPieces& narrowest) const {
+    return used_by({.once_ms = narrowest.together.once_ms,
+                    .columns = narrowest.rounding,
+                    .id_columns = narrowest.id_rounding},
+                   0.0);
+  }
+
+  [[nodiscard]] PieceUses::Blocks of_blocks(const BlockPieces& pieces,
+                                            const Resources& rounding) const {
+    const double more_bits = std::max(0.0, pieces.whole_bits + more_bits_ - pieces.together.bits);
+    const auto with_once = [&](double once_ms) {
+      Piece together = pieces.together;
+      together.once_ms = once_ms;
+      return PieceUses::Blocks{
+          .each = used_by(pieces.each, 0.0),
+          .all = used_by(together, more_bits),
+          .exchanged = used_by(
+              {.once_ms = once_ms, .columns = together.columns, .id_columns = together.id_columns},
+              0.0)};
+    };
+    PieceUses::Blocks blocks = with_once(pieces.each.once_ms);
+    if (pieces.frequent_rows > 0.0) {
+      // A block of so few rows that none may be frequent takes less of the time that is left.
+      PieceUses::Blocks frequent = with_once(pieces.together.once_ms);
+      bool outweighs = true;
+      for (const Resource i : {kTime, kSlices}) {
+        frequent.each[i] -= (frequent.all[i] - blocks.all[i]) / pieces.frequent_rows;
+        outweighs &= frequent.each[i] >= rounding[i];
+      }
+      if (outweighs) blocks = frequent;
+    }
+    for (std::size_t i = 0; i < blocks.all.size(); ++i) {
+      const double room = most_of(i) * (1.0 + kRounding) - blocks.each[i] + rounding[i];
+      const auto lower = [&](double all, double& part) {
+        if (!(room > 0.0)) part = 0.0;
+        if (room < part * all) part = room / all;
+      };
+      lower(blocks.all[i], blocks.part);
+      lower(blocks.all[i] - blocks.exchanged[i], blocks.part_of_slices);
+    }
+    if (blocks.part == 0.0) blocks.part_of_slices = 0.0;
+    return blocks;
+  }
+
+  /// Infinite time if there is no room.
+  [[nodiscard]] Resources of_replica(const ReplicaPiece& replica,
+                                     const AlikeDevices& device) const {
+    Resources used{};
+    const double compute = sizing_.compute * device.speed;
+    used[kTime] = of_most(kTime, compute * replica.ms, compute * replica.once_ms);
+    used[kReplicas] = sizing_.compute * replica.ms / sizing_.most[kReplicas];
+    used[kBytes] = replica.bytes / sizing_.most[kBytes];
+    if (used[kTime] > 1.0 + kRounding || used[kReplicas] > 1.0 + kRounding ||
+        replica.bytes > device.bytes) {
+      used[kTime] = kInfinity;
+    }
+    return used;
+  }
+
+ private:
+  [[nodiscard]] double most_of(std::size_t resource) const {
+    if (!sizing_.is_mean()) return 1.0;
+    // Others may exchange less than the mean.
+    if (resource == kTime) return kInfinity;
+    return resource == kColumns || resource == kIds ? sizing_.most_of_mean : 1.0;
+  }
+  /// Where so much goes only once. Infinite if there is no room.
+  [[nodiscard]] double of_most(Resource resource, double ms, double once_ms) const {
+    const double room = sizing_.most[resource] - once_ms;
+    return room > 0.0 ? ms / room : kInfinity;
+  }
+  [[nodiscard]] Resources used_by(const Piece& piece, double more_bits) const {
+    const double ms =
+        sizing_.compute * (piece.added_ms + piece.ms_per_bit * (piece.bits + more_bits));
+    const double once_ms = sizing_.compute * piece.once_ms;
+    const double exchange_ms = sizing_.column_ms * piece.columns + sizing_.id_ms * piece.id_columns;
+    Resources used{};
+    // What is exchanged by the mean is not of the device that has `once_ms`.
+    used[kTime] = sizing_.is_mean() ? of_most(kTime, ms, once_ms) + of_most(kTime, exchange_ms, 0.0)
+                                    : of_most(kTime, ms + exchange_ms, once_ms);
+    used[kSlices] = of_most(kSlices, ms, once_ms);
+    used[kColumns] = piece.columns / sizing_.most[kColumns];
+    used[kIds] = piece.id_columns / sizing_.most[kIds];
+    used[kBytes] = piece.bytes / sizing_.most[kBytes];
+    return used;
+  }
+
+  const Sizing& sizing_;
+  double more_bits_ = -kInfinity;
+};
+
+/// Raises `sizes` [units - 1] to those of row blocks of so many columns.
+void raise_to_blocks(const std::vector<PieceUses::Blocks>& blocks, const Resources& rounding,
+                     bool may_be_grid, const Sizing& sizing, std::vector<LeastSize>& sizes) {
+  // What each block has of its own, or else no columns and ids, outweighs rounding.
+  double rounded = weighed(rounding, sizing);
+  const std::size_t first = may_be_grid ? 0 : blocks.size() - 1;
+  bool outweighs = true;
+  for (std::size_t i = first; i < blocks.size(); ++i) {
+    outweighs &= weighed(blocks[i].each, sizing) >= rounded;
+  }
+  if (!outweighs) rounded = 0.0;
+  // Blocks of one column may be of different widths.
+  double each_by_unit = kInfinity;
+  double together_by_unit = kInfinity;
+  double fitting_by_unit = kInfinity;
+  double mapped_by_unit = sizing.map.as_is < 1.0 ? kInfinity : 0.0;
+  double largest_part = 0.0;
+  for (std::size_t i = first; i < blocks.size(); ++i) {
+    const PieceUses::Blocks& uses = blocks[i];
+    const double units = static_cast<double>(i + 1);
+    const double part = outweighs ? uses.part : uses.part_of_slices;
+    double each = 0.0;
+    double all = 0.0;
+    if (part > 0.0) {
+      const auto keep = [&](double& by_unit, double size) {
+        by_unit = std::min(by_unit, size / units);
+      };
+      each = weighed(uses.each, sizing) - rounded;
+      all = weighed(uses.all, sizing) - (outweighs ? 0.0 : weighed(uses.exchanged, sizing));
+      keep(each_by_unit, each);
+      keep(together_by_unit, all);
+      // The larger a block is, the less counts what each has; but it has to fit.
+      keep(fitting_by_unit, all + each / part);
+      if (sizing.map.as_is < 1.0) {
+        keep(mapped_by_unit,
+             all > 0.0 ? all * sizing.map.least_slope(each, each + part * all) : 0.0);
+      }
+      largest_part = std::max(largest_part, part);
+    }
+    double size = kInfinity;
+    if (largest_part > 0.0) {
+      // Rows are cut at least once, and into a whole number of blocks.
+      const double cut = std::max(2.0, std::ceil((1.0 - kRounding) / largest_part));
+      const double by_unit = std::max(cut * each_by_unit + together_by_unit, fitting_by_unit);
+      size = (1.0 - kRounding) * units * std::max(sizing.map.as_is * by_unit, mapped_by_unit);
+    }
+    if (size <= sizes[i].size) continue;
+    sizes[i] = {.size = size, .used = uses.all};
+    if (size < kInfinity && each > 0.0) {
+      add(uses.each, std::max(2.0, (size - all) / each), sizes[i].used);
+    }
+  }
+}
+
+}  // namespace
+
+double SizeMap::operator()(double size) const {
+  if (as_is == 1.0) return size;
+  double mapped = size;
+  if (size >= 1.0 || (rest > 0.0 && size > 1.0 - rest)) {
+    mapped = 1.0;
+  } else if (parts > 0) {
+    const double times = size * (parts + 1.0);
+    if (times != std::floor(times)) mapped = std::floor(times) / parts;
+  } else if (size < rest) {
+    mapped = 0.0;
+  }
+  return as_is * size + (1.0 - as_is) * mapped;
+}
+
+double SizeMap::least_slope(double from, double to) const {
+  // Where a map does not jump, it is least over what sizes are above `from` at the end.
+  double least = (*this)((1.0 - kRounding) * std::min(to, 1.0)) / (to - from);
+  if (as_is == 1.0) return least;
+  const auto see_end = [&](double end) {
+    if (end <= from || end >= to) return;
+    least = std::min(least, (*this)((1.0 - kRounding) * end) / (end - from));
+  };
+  for (int part = 1; part <= parts; ++part) see_end(part / (parts + 1.0));
+  see_end(rest);
+  see_end(1.0 - rest);
+  return least;
+}
+
+void Sizing::set_bits_of(double ms) {
+  bit_ms = ms;
+  // A device may have fewer lookups, by whatever part: x log2(1 / x) is at most log2(e) / e.
+  const double most_lack = compute * ms * std::numbers::log2e / std::numbers::e;
+  for (AlikeDevices& alike : devices) {
+    alike.ms += most_lack;
+    alike.slices_ms += most_lack;
+  }
+  most[kTime] += most_lack;
+  most[kSlices] += most_lack;
+}
+
+Resources Sizing::room_of(const AlikeDevices& device) const {
+  Resources room;
+  room.fill(1.0);
+  room[kTime] = device.ms / most[kTime];
+  room[kSlices] = most[kSlices] < kInfinity ? device.slices_ms / most[kSlices] : 1.0;
+  room[kBytes] = device.bytes / most[kBytes];
+  return room;
+}
+
+void LeastSizes::measure(const TablePieces& table, const Sizing& sizing, PieceUses& uses) {
+  const PieceMeter meter(sizing, table.slices.front().ms_per_bit);
+  uses.slices.clear();
+  for (const Piece& piece : table.slices) uses.slices.push_back(meter.of_slice(piece));
+  uses.blocks.resize(table.blocks.size());
+  if (!table.blocks.empty()) uses.rounding = meter.rounding_of(table.blocks.front().front());
+  for (std::size_t i = 0; i < table.blocks.size(); ++i) {
+    uses.blocks[i].clear();
+    for (const BlockPieces& pieces : table.blocks[i]) {
+      uses.blocks[i].push_back(meter.of_blocks(pieces, uses.rounding));
+    }
+  }
+  uses.replica.clear();
+  if (!sizing.replicas || !table.replica) return;
+  for (const AlikeDevices& alike : sizing.devices) {
+    uses.replica.push_back(meter.of_replica(*table.replica, alike));
+  }
+}
+
+void LeastSizes::cut_columns() {
+  const std::size_t units = of_slices_.size();
+  of_columns_.assign(units + 1, kInfinity);
+  last_.assign(units + 1, 0);
+  of_columns_[0] = 0.0;
+  if (units > kMostUnits) {
+    double by_unit = kInfinity;
+    for (std::size_t n = 1; n <= units; ++n) {
+      by_unit = std::min(by_unit, of_slices_[n - 1] / static_cast<double>(n));
+      of_columns_[n] = (1.0 - kRounding) * by_unit * static_cast<double>(n);
+      last_[n] = n;
+    }
+    return;
+  }
+  for (std::size_t n = 1; n <= units; ++n) {
+    for (std::size_t of_last = 1; of_last <= n; ++of_last) {
+      const double size = of_slices_[of_last - 1] + of_columns_[n - of_last];
+      if (size >= of_columns_[n]) continue;
+      of_columns_[n] = size;
+      last_[n] = of_last;
+    }
+  }
+}
+
+LeastSize LeastSizes::of_columns(const PieceUses& uses, std::size_t units) const {
+  LeastSize least{.size = of_columns_[units]};
+  if (least.size == kInfinity) return {};
+  for (; units > 0; units -= last_[units]) add(uses.slices[last_[units] - 1], 1.0, least.used);
+  return least;
+}
+
+LeastSize LeastSizes::of(const TablePieces& table, const PieceUses& uses, const Sizing& sizing) {
+  const auto size_of = [&](const Resources& used) {
+    return used[kTime] == kInfinity ? kInfinity
+                                    : sizing.map((1.0 - kRounding) * weighed(used, sizing));
+  };
+  const std::size_t units = table.slices.size();
+  LeastSize least;
+  if (table.may_be_whole) least = {.size = size_of(uses.slices.back()), .used = uses.slices.back()};
+  if (table.may_cut_columns || table.may_be_grid) {
+    of_slices_.clear();
+    for (const Resources& used : uses.slices) of_slices_.push_back(size_of(used));
+    cut_columns();
+    if (table.may_cut_columns) keep_less(of_columns(uses, units), least);
+  }
+  if (!table.blocks.empty()) {
+    of_blocks_.assign(units, {.size = 0.0});
+    for (const std::vector<PieceUses::Blocks>& blocks : uses.blocks) {
+      raise_to_blocks(blocks, uses.rounding, table.may_be_grid, sizing, of_blocks_);
+    }
+    keep_less(of_blocks_[units - 1], least);
+    for (std::size_t of_rows = 1; of_rows < units && table.may_be_grid; ++of_rows) {
+      const LeastSize& blocks = of_blocks_[of_rows - 1];
+      if (blocks.size + of_columns_[units - of_rows] >= least.size) continue;
+      least = of_columns(uses, units - of_rows);
+      least.size += blocks.size;
+      add(blocks.used, 1.0, least.used);
+    }
+  }
+  if (!uses.replica.empty()) {
+    LeastSize sum{.size = 0.0};
+    for (std::size_t i = 0; i < uses.replica.size(); ++i) {
+      const int devices = sizing.devices[i].devices;
+      sum.size += devices * size_of(uses.replica[i]);
+      add(uses.replica[i], devices, sum.used);
+    }
+    keep_less(sum, least);
+  }
+  return least;
+}
+
+}  // namespace neuroshard

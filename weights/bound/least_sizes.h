@@ -1,0 +1,109 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <limits>
+#include <vector>
+
+#include "weights/bound/table_pieces.h"
+
+namespace neuroshard {
+
+inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+/// A map of sizes in [0, 1] that is superadditive and maps 1 to 1 ("dual feasible function"): what
+/// fits in a bin also does by mapped sizes, by which large pieces may be larger. A mixture of two
+/// such maps is another.
+struct SizeMap {
+  int parts = 0;       ///< Above 0: sizes count by how often 1 / (parts + 1) is in them.
+  double rest = 0.0;   ///< Above 0: sizes below count nothing, those above 1 - `rest` as 1.
+  double as_is = 1.0;  ///< The weight in the mixture of sizes as they are.
+
+  [[nodiscard]] double operator()(double size) const;
+  /// Sizes from `from`, to `to`, are mapped to at least so many times what they are above it.
+  [[nodiscard]] double least_slope(double from, double to) const;
+};
+
+/// What devices have so much of. kTime: for all that they do, what they exchange and replicas
+/// included. kSlices: for operators of slices, beside the least that all wait for.
+enum Resource { kTime, kSlices, kReplicas, kColumns, kIds, kBytes };
+using Resources = std::array<double, 6>;
+
+/// Devices that can take each other's place.
+struct AlikeDevices {
+  int devices = 1;
+  double speed = 1.0;
+  double base_ms = 0.0;
+  double bytes = 0.0;
+  // At speed 1, that their pieces may take.
+  double ms = 0.0;
+  double slices_ms = 0.0;
+};
+
+/// Sizes of pieces: a mean of what they take of each resource, over the most that a device has.
+struct Sizing {
+  double compute = 1.0;  ///< 0: operators and all-reduces take no time.
+  /// What columns and columns of ids take of a device's time.
+  double column_ms = 0.0;
+  double id_ms = 0.0;
+  Resources most{};
+  Resources weights{1.0};
+  /// One device may have so many times the most columns, and ids, which are then those of the mean.
+  double most_of_mean = 1.0;
+  double bit_ms =
+      0.0;  ///< Lookups whose bit takes so long, of a device, are taken to be many tables'.
+  bool replicas = false;  ///< Whether there are any.
+  std::vector<AlikeDevices> devices;
+  SizeMap map{};
+
+  [[nodiscard]] bool is_mean() const { return most_of_mean > 1.0; }
+  /// Bits of the rows of many tables together are more than those of each.
+  void set_bits_of(double ms);
+  /// What a device has, over the most.
+  [[nodiscard]] Resources room_of(const AlikeDevices& device) const;
+};
+
+/// The least that the pieces of a table come to on all devices, and what that takes of resources.
+struct LeastSize {
+  double size = kInfinity;
+  Resources used{};
+};
+
+/// What the pieces of a table take of devices, however resources weigh.
+struct PieceUses {
+  /// Row blocks of some columns: each takes `each`, and its part of `all`, of which `exchanged` are
+  /// columns and ids.
+  struct Blocks {
+    Resources each{};
+    Resources all{};
+    Resources exchanged{};
+    /// The most of all that one may be, and that with no columns and ids.
+    double part = 1.0;
+    double part_of_slices = 1.0;
+  };
+  std::vector<Resources> slices;            ///< Those that do not fit take infinite time.
+  std::vector<std::vector<Blocks>> blocks;  ///< As in TablePieces.
+  Resources rounding{};                     ///< So much less each block may take.
+  std::vector<Resources> replica;           ///< By Sizing::devices; empty: it may not be one.
+};
+
+/// In any way to have a table. Infinite if there is none.
+class LeastSizes {
+ public:
+  /// Weights and map of `sizing` are of no account.
+  static void measure(const TablePieces& table, const Sizing& sizing, PieceUses& uses);
+  [[nodiscard]] LeastSize of(const TablePieces& table, const PieceUses& uses, const Sizing& sizing);
+
+ private:
+  /// The least sums of slices whose units come to 0, 1, ... all.
+  void cut_columns();
+  [[nodiscard]] LeastSize of_columns(const PieceUses& uses, std::size_t units) const;
+
+  // Kept from call to call, by units of columns.
+  std::vector<double> of_slices_;
+  std::vector<double> of_columns_;
+  std::vector<std::size_t> last_;  ///< Units of the last of such slices.
+  std::vector<LeastSize> of_blocks_;
+};
+
+}  // namespace neuroshard

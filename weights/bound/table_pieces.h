@@ -1,0 +1,59 @@
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "neuroshard/hardware.h"
+#include "neuroshard/task.h"
+
+namespace neuroshard {
+
+/// What a slice takes of its device at least, beside whatever else is there.
+struct Piece {
+  double added_ms = 0.0;
+  double ms_per_bit = 0.0;  ///< By bits of the device's rows.
+  double bits = 0.0;        ///< Of its own rows.
+  double once_ms = 0.0;     ///< The device takes as long once, for all that is there.
+  double columns = 0.0;
+  double id_columns = 0.0;
+  double bytes = 0.0;
+};
+
+/// Row blocks of some columns, of which each takes at least `each` and its part of `together`.
+struct BlockPieces {
+  Piece together{};
+  Piece each{};
+  /// Blocks with less than a part of `together` in so many have once_ms of `each`; all others that
+  /// of `together`. 0: both have the same.
+  double frequent_rows = 0.0;
+  double whole_bits = 0.0;   ///< Of all rows, or as if so many were looked up alike.
+  double rounding = 0.0;     ///< Columns that each may have less by rounding,
+  double id_rounding = 0.0;  ///< and columns of ids.
+};
+
+/// What a replica takes of every device.
+struct ReplicaPiece {
+  double ms = 0.0;
+  double once_ms = 0.0;  ///< The all-reduce and the operator take as long once.
+  double bytes = 0.0;
+};
+
+/// In which ways plans may have a table, and what it takes then.
+struct TablePieces {
+  int tables = 1;             ///< Alike.
+  std::vector<Piece> slices;  ///< [columns / 4 - 1], of all rows.
+  /// [columns / 4 - 1], or empty: it may not be cut by rows. All that are listed hold, some are
+  /// more for few blocks, others for many.
+  std::vector<std::vector<BlockPieces>> blocks;
+  bool may_be_whole = false;
+  bool may_cut_columns = false;
+  bool may_be_grid = false;  ///< Cut by columns and rows; some columns may have all rows.
+  std::optional<ReplicaPiece> replica{};
+};
+
+/// Of all tables; those that are alike together. `task` has no ids that are still to be
+/// deduplicated, `network` is its own.
+[[nodiscard]] std::vector<TablePieces> table_pieces(const GpuSpec& gpu, const NetworkSpec& network,
+                                                    const Task& task);
+
+}  // namespace neuroshard

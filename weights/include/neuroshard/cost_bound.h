@@ -1,0 +1,17 @@
+#pragma once
+
+#include "neuroshard/hardware.h"
+#include "neuroshard/task.h"
+
+#pragma GCC visibility push(default)
+namespace neuroshard {
+
+/// Milliseconds that every plan of `task` takes at least by analytic prices, if it fits and keeps
+/// all rules. Infinite if there is no such plan; that it is finite does not mean that there is one.
+/// `gpu` is what a device of speed 1 is. docs/bound.md says how it is found and why it holds.
+/// Throws Error if `task` is not valid.
+[[nodiscard]] double cost_bound_ms(const GpuSpec& gpu, const NetworkSpec& network,
+                                   const Task& task);
+
+}  // namespace neuroshard
+#pragma GCC visibility pop
