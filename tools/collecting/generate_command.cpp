@@ -22,6 +22,8 @@ namespace {
 constexpr const char* kGenerateExamples = R"(Examples:
   neuroshard generate --output tables                   856 tables like the published ones
   neuroshard generate --streams --output tables         ... and a batch of lookups in each
+  neuroshard generate --batches 100 --drift 0.001 --output log
+                                                        ... by Zipf's law in 100 batches
   neuroshard generate --wide --count 2000 --output wide tables of every kind: 3 to 500 million rows
   neuroshard generate --tasks 100 --table-configs tables/table_configs.json --devices 4 \
       --output tasks.txt                                sharding tasks of these tables
@@ -36,6 +38,9 @@ struct GenerateCommand {
   std::optional<double> memory_gb;
   bool wide = false;
   bool streams = false;
+  std::optional<std::int64_t> batches;
+  std::optional<double> zipf_exponent;
+  std::optional<double> drift;
   std::uint64_t seed = 0;
   std::string output;
 };
@@ -44,7 +49,9 @@ int generate_tasks(const GenerateCommand& command, Console& console) {
   if (command.table_configs.empty()) {
     throw Error("--tasks draws from a list of tables; give it with --table-configs");
   }
-  if (command.streams) throw Error("--streams belongs to generated tables, not to --tasks");
+  if (command.streams || command.batches) {
+    throw Error("--streams and --batches belong to generated tables, not to --tasks");
+  }
   if (*command.tasks < 1)
     throw Error("--tasks is " + std::to_string(*command.tasks) + "; give at least 1");
   TaskDrawOptions options = command.task;
@@ -64,9 +71,10 @@ int generate_tasks(const GenerateCommand& command, Console& console) {
 }
 
 int generate_wide_tables(const GenerateCommand& command, Console& console) {
-  if (command.streams || command.population.row_scale != 1.0) {
+  if (command.streams || command.batches || command.population.row_scale != 1.0) {
     throw Error(
-        "--streams and --row-scale belong to tables like the published ones, not to --wide");
+        "--streams, --batches and --row-scale belong to tables like the published ones, not to "
+        "--wide");
   }
   const std::vector<Table> tables =
       draw_wide_population({command.population.tables, command.population.batch, command.seed});
@@ -82,11 +90,29 @@ int generate_wide_tables(const GenerateCommand& command, Console& console) {
   return kExitOk;
 }
 
+int generate_log(const GenerateCommand& command, const PopulationOptions& population,
+                 Console& console) {
+  const GeneratedLog log{.batches = *command.batches,
+                         .zipf_exponent = command.zipf_exponent.value_or(kDefaultZipfExponent),
+                         .drift = command.drift.value_or(0.0)};
+  const std::int64_t lookups = write_generated_log(command.output, population, log, console);
+  console.out << printable(command.output) << ": "
+              << counted(static_cast<std::uint64_t>(population.tables), "table") << ", "
+              << format_count(static_cast<std::uint64_t>(log.batches)) << " batches of "
+              << format_count(static_cast<std::uint64_t>(population.batch)) << " samples, "
+              << counted(static_cast<std::uint64_t>(lookups), "lookup") << '\n';
+  return kExitOk;
+}
+
 int generate_tables(const GenerateCommand& command, Console& console) {
   if (!command.table_configs.empty()) throw Error("--table-configs belongs to --tasks");
+  if (!command.batches && (command.zipf_exponent || command.drift)) {
+    throw Error("--zipf and --drift say what batches look up; give their number with --batches");
+  }
   if (command.wide) return generate_wide_tables(command, console);
   PopulationOptions population = command.population;
   population.seed = command.seed;
+  if (command.batches) return generate_log(command, population, console);
   const TableStatistics statistics =
       write_generated_tables(command.output, population, command.streams, console);
   console.out << statistics_page(statistics, console.out_style);
@@ -125,6 +151,21 @@ void add_generate_command(CLI::App& program, Action& chosen) {
   command
       ->add_flag("--streams", options->streams,
                  "Also write the lookups, indices.npy and lengths.npy (8 bytes a lookup)")
+      ->group(tables);
+  command
+      ->add_option("--batches", options->batches,
+                   "Write lookups of so many batches, by Zipf's law, for popularity and caches")
+      ->type_name("N")
+      ->group(tables);
+  command
+      ->add_option("--zipf", options->zipf_exponent,
+                   "Exponent of the law; default: " + shortest_text(kDefaultZipfExponent))
+      ->type_name("EXPONENT")
+      ->group(tables);
+  command
+      ->add_option("--drift", options->drift,
+                   "Share of the ranks that get another row from batch to batch; default: 0")
+      ->type_name("SHARE")
       ->group(tables);
 
   const char* tasks = "Tasks";

@@ -173,6 +173,31 @@ Table with_statistics_of(const Table& table, std::span<const std::uint32_t> touc
   return measured;
 }
 
+// Rows last - i * step modulo `rows`: distinct because step and rows have no common divisor.
+ScatteredRows::ScatteredRows(std::int64_t rows)
+    : rows_(rows),
+      step_(static_cast<std::int64_t>(0.6180339887 * static_cast<double>(rows)) | 1),
+      row_(rows - 1) {
+  while (std::gcd(step_, rows) != 1) step_ += 2;
+  step_ %= rows;
+}
+
+std::int64_t ScatteredRows::next() {
+  const std::int64_t row = row_;
+  row_ = row >= step_ ? row - step_ : row - step_ + rows_;
+  return row;
+}
+
+std::vector<std::int64_t> random_offsets(std::int64_t lookups, std::int64_t samples,
+                                         Random& random) {
+  std::vector<std::int64_t> offsets(static_cast<std::size_t>(samples) + 1, 0);
+  for (std::int64_t i = 0; i < lookups; ++i) {
+    ++offsets[1 + random.below(static_cast<std::uint64_t>(samples))];
+  }
+  std::partial_sum(offsets.begin(), offsets.end(), offsets.begin());
+  return offsets;
+}
+
 AccessStream make_stream(const Table& table, std::span<const std::uint32_t> touches,
                          std::int64_t batch, Random& random) {
   if (static_cast<std::int64_t>(touches.size()) > table.rows) {
@@ -180,25 +205,17 @@ AccessStream make_stream(const Table& table, std::span<const std::uint32_t> touc
                 std::to_string(touches.size()) + " of them");
   }
   AccessStream stream;
-  // Rows last - i * step modulo `rows`: distinct because step and rows have no common divisor.
-  const std::int64_t rows = table.rows;
-  auto step = static_cast<std::int64_t>(0.6180339887 * static_cast<double>(rows)) | 1;
-  while (std::gcd(step, rows) != 1) step += 2;
-  step %= rows;
-  std::int64_t row = rows - 1;
+  ScatteredRows rows(table.rows);
   std::int64_t lookups = 0;
   for (const std::uint32_t t : touches) lookups += t;
   stream.indices.reserve(lookups);
   for (const std::uint32_t t : touches) {
-    stream.indices.insert(stream.indices.end(), t, row);
-    row = row >= step ? row - step : row - step + rows;
+    stream.indices.insert(stream.indices.end(), t, rows.next());
   }
   for (std::size_t i = stream.indices.size(); i > 1; --i) {
     std::swap(stream.indices[i - 1], stream.indices[random.below(i)]);
   }
-  stream.offsets.assign(batch + 1, 0);
-  for (std::int64_t i = 0; i < lookups; ++i) ++stream.offsets[1 + random.below(batch)];
-  std::partial_sum(stream.offsets.begin(), stream.offsets.end(), stream.offsets.begin());
+  stream.offsets = random_offsets(lookups, batch, random);
   return stream;
 }
 

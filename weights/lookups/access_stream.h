@@ -30,6 +30,22 @@ struct AccessStream {
 [[nodiscard]] Table with_statistics_of(const Table& table, std::span<const std::uint32_t> touches,
                                        std::int64_t batch);
 
+/// All rows of a table in an order that scatters them, the last one first.
+class ScatteredRows {
+ public:
+  explicit ScatteredRows(std::int64_t rows);
+  [[nodiscard]] std::int64_t next();
+
+ private:
+  std::int64_t rows_;
+  std::int64_t step_;
+  std::int64_t row_;
+};
+
+/// Offsets of so many lookups, each in a random sample.
+[[nodiscard]] std::vector<std::int64_t> random_offsets(std::int64_t lookups, std::int64_t samples,
+                                                       Random& random);
+
 /// A batch that touches the table's rows as often as `touches` says, each lookup in a random
 /// sample. The touched rows lie scattered over the table and include the last one. Needs at least
 /// as many rows as touches, else throws Error.

@@ -47,6 +47,28 @@ TEST(Generate, DrawsTablesOfEveryKind) {
   EXPECT_EQ(load_table_configs(folder / "wide/table_configs.json").tables.size(), 30u);
 }
 
+TEST(Generate, WritesBatchesByZipfsLaw) {
+  const TemporaryFolder folder;
+  const auto write = [&](const std::string& name, const std::vector<std::string>& more) {
+    std::vector<std::string> arguments = {"--count",     "4",          "--batch",   "50",
+                                          "--row-scale", "0.001",      "--batches", "3",
+                                          "--output",    folder / name};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const Outcome outcome = run_command("generate", arguments);
+    EXPECT_EQ(outcome.code, kExitOk) << outcome.err;
+    EXPECT_THAT(outcome.out, HasSubstr("4 tables, 3 batches of 50 samples, "));
+    return contents_of(folder / name + "/indices.npy");
+  };
+  const std::string indices = write("a", {});
+  EXPECT_EQ(write("b", {"--zipf", "1.05", "--drift", "0"}), indices);
+  EXPECT_NE(write("c", {"--drift", "0.1"}), indices);
+  EXPECT_NE(write("d", {"--zipf", "0.5"}), indices);
+  EXPECT_EQ(contents_of(folder / "a/lengths.npy").size(), 128U + 4U * 150U * 8U);
+  for (const Table& table : load_table_configs(folder / "a/table_configs.json").tables) {
+    EXPECT_EQ(table.popularity.empty(), table.pooling_factor == 0.0);
+  }
+}
+
 TEST(Generate, DrawsTasks) {
   const TemporaryFolder folder;
   const std::string tables = golden("tables/table_configs.json");
@@ -69,6 +91,12 @@ TEST(Generate, LeavesNothingBehindOnBadInput) {
       {"--wide", "--count", "0", "--output", folder / "a"},
       {"--wide", "--streams", "--output", folder / "a"},
       {"--batch", "0", "--output", folder / "a"},
+      {"--wide", "--batches", "3", "--output", folder / "a"},
+      {"--batches", "0", "--output", folder / "a"},
+      {"--batches", "3", "--drift", "1.5", "--output", folder / "a"},
+      {"--batches", "3", "--zipf", "17", "--output", folder / "a"},
+      {"--zipf", "1", "--output", folder / "a"},
+      {"--drift", "0.1", "--output", folder / "a"},
       {"--tasks", "3", "--output", folder / "a"},
       {"--tasks", "0", "--table-configs", golden("tables/table_configs.json"), "--output",
        folder / "a"},
