@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "neuroshard/task.h"
+#include "weights/lookups/row_map.h"
 
 namespace neuroshard {
 
@@ -20,7 +21,7 @@ class RowCounter {
   /// Indices are not negative.
   void add(std::span<const std::int64_t> indices);
 
-  [[nodiscard]] std::int64_t largest_index() const { return largest_; }
+  [[nodiscard]] std::int64_t largest_index() const { return touches_.largest(); }
   /// Rows touched, by histogram bin.
   [[nodiscard]] std::array<std::int64_t, kHistogramBins> rows_by_bin() const;
 
@@ -33,17 +34,9 @@ class RowCounter {
   void clear();
 
  private:
-  // Counters of the first rows are an array that grows as needed, up to this many rows (128 MiB).
-  // Few tables have more rows; what they touch there takes memory by the row touched.
-  static constexpr std::int64_t kArrayRows = std::int64_t{1} << 26;
-
-  void grow(std::int64_t rows);
-
   // The bins end below 2^16 touches, so counting may stop there; exact counts go on in `full_`.
-  std::vector<std::uint16_t> array_;
-  std::unordered_map<std::int64_t, std::uint16_t> beyond_;
+  RowMap<std::uint16_t> touches_;
   std::unordered_map<std::int64_t, std::int64_t> full_;  // Touches beyond those of full counters.
-  std::int64_t largest_ = -1;
   bool exact_;
 };
 

@@ -139,6 +139,9 @@ TEST(RowCounter, SharesOutAllLookupsAlsoOfHotRowsAndRowsFarApart) {
     EXPECT_THAT(counter.lookup_shares(far + 1, 4), ::testing::ElementsAre(0.7, 0.0, 0.0, 0.3));
     counter.clear();
   }
+  // Touches of the table before are forgotten, those beyond full counters too.
+  counter.add(std::vector<std::int64_t>{0});
+  EXPECT_THAT(counter.lookup_shares(8, 2), ::testing::ElementsAre(1.0, 0.0));
 }
 
 std::string open_error(const TemporaryFolder& folder, const std::string& bytes) {
