@@ -10,6 +10,10 @@
 namespace neuroshard {
 namespace {
 
+/// Up to it each rank is a point.
+constexpr double kFirstRanks = 16.0;
+/// Points beyond are so far apart.
+constexpr double kStepOfRanks = 1.25;
 /// Sums of shares may be rounded.
 constexpr double kShareTolerance = 1e-3;
 /// Rows further down the list may seem this much more popular, by rounding.
@@ -31,6 +35,10 @@ double concentration_of(const Table& table) {
 }
 
 }  // namespace
+
+double next_curve_rank(double rank, double last) {
+  return std::min(last, rank < kFirstRanks ? rank + 1.0 : std::ceil(rank * kStepOfRanks));
+}
 
 std::vector<PopularRows> popularity_of(const Table& table) {
   if (!table.popularity.empty()) return table.popularity;

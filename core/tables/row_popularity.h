@@ -9,6 +9,10 @@
 
 namespace neuroshard {
 
+/// The rank after `rank` of those at which curves have a point: each of the first ones, then
+/// a quarter of their rank apart. At most `last`.
+[[nodiscard]] double next_curve_rank(double rank, double last);
+
 /// Table::popularity; of a table that does not state it, Zipf's law with the exponent that
 /// concentrates lookups on rows as much as its access histogram says.
 [[nodiscard]] std::vector<PopularRows> popularity_of(const Table& table);

@@ -5,16 +5,12 @@
 #include <string>
 
 #include "core/base/message_text.h"
+#include "core/tables/row_popularity.h"
 #include "core/tables/zipf_law.h"
 #include "neuroshard/error.h"
 
 namespace neuroshard {
 namespace {
-
-/// Points of a popularity curve are so far apart.
-constexpr double kStepOfRanks = 1.25;
-/// Up to it each rank is a point, and their sum exact.
-constexpr double kFirstRanks = 16.0;
 
 void require(bool good, const char* what, double value, const char* remedy) {
   if (!good) {
@@ -62,13 +58,9 @@ std::vector<PopularRows> zipf_popularity(std::int64_t rows, double exponent) {
   double rank = 0.0;
   double sum = 0.0;
   while (rank < all) {
-    double next = rank + 1.0;
-    if (next <= kFirstRanks) {
-      sum += std::pow(next, -exponent);
-    } else {
-      next = std::min(all, std::ceil(rank * kStepOfRanks));
-      sum += popularity_between(rank, next, exponent);
-    }
+    const double next = next_curve_rank(rank, all);
+    sum +=
+        next == rank + 1.0 ? std::pow(next, -exponent) : popularity_between(rank, next, exponent);
     curve.push_back({next, sum});
     rank = next;
   }

@@ -14,7 +14,7 @@ AccessData open_accesses(const AccessFiles& files) {
                   ": is not named .npy, so it has lengths and offsets of its "
                   "own; leave out --lengths, --offsets and --batch");
     }
-    return open_torch_accesses(files.accesses);
+    return open_torch_accesses(files.accesses, files.batches);
   }
   if (has_lengths == has_offsets) {
     throw Error(files.accesses +
@@ -23,8 +23,8 @@ AccessData open_accesses(const AccessFiles& files) {
   if (has_offsets != files.batch.has_value()) {
     throw Error("--batch says how the numbers of --offsets divide into tables; give both");
   }
-  return has_lengths ? open_npy_accesses(files.accesses, files.lengths)
-                     : open_npy_offsets(files.accesses, files.offsets, *files.batch);
+  return has_lengths ? open_npy_accesses(files.accesses, files.lengths, files.batches)
+                     : open_npy_offsets(files.accesses, files.offsets, *files.batch, files.batches);
 }
 
 }  // namespace neuroshard::tools

@@ -1,14 +1,20 @@
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <memory>
+#include <optional>
+#include <string>
+#include <vector>
 
+#include "neuroshard/error.h"
 #include "neuroshard/table_configs.h"
 #include "tools/collecting/access_files.h"
+#include "tools/collecting/cache_statistics_file.h"
 #include "tools/commands.h"
 #include "tools/console/progress_bar.h"
 #include "tools/console/result_output.h"
 #include "tools/text/text.h"
 #include "weights/lookups/profile_accesses.h"
+#include "weights/lookups/profile_log.h"
 
 namespace neuroshard::tools {
 namespace {
@@ -20,38 +26,96 @@ constexpr const char* kProfileExamples = R"(Examples:
       --output table_configs.json
   neuroshard profile indices.npy --offsets offsets.npy --batch 65536 \
       --output table_configs.json
+  neuroshard profile day_0.pt day_1.pt --batches 100 --cache-statistics caches.json \
+      --output table_configs.json
 
 Formats, and what is computed: docs/collecting.md.)";
 
 struct ProfileCommand {
-  AccessFiles files;
+  std::vector<std::string> accesses;
+  std::vector<std::string> lengths;
+  std::vector<std::string> offsets;
+  std::optional<std::int64_t> batch;
+  std::int64_t batches = 1;
+  bool popularity = false;
+  std::string cache_statistics;
   std::string output;
   int threads = 0;
   int row_parts = 0;
 };
 
+// The n-th of the files beside the indices; "" if there are none.
+std::string beside(const ProfileCommand& command, const std::vector<std::string>& files,
+                   std::size_t n, const char* option) {
+  if (files.empty()) return "";
+  if (files.size() == command.accesses.size()) return files[n];
+  throw Error(std::string(option) + " is given " + counted(files.size(), "time") + " for " +
+              counted(command.accesses.size(), "file") +
+              " of indices; give it once for each, in their order");
+}
+
+std::vector<AccessData> open_log(const ProfileCommand& command) {
+  if (command.batches < 1) {
+    throw Error("--batches is " + std::to_string(command.batches) + "; give at least 1");
+  }
+  std::vector<AccessData> log;
+  for (std::size_t n = 0; n < command.accesses.size(); ++n) {
+    log.push_back(open_accesses({.accesses = command.accesses[n],
+                                 .lengths = beside(command, command.lengths, n, "--lengths"),
+                                 .offsets = beside(command, command.offsets, n, "--offsets"),
+                                 .batch = command.batch,
+                                 .batches = command.batches}));
+  }
+  return log;
+}
+
 int run_profile(const ProfileCommand& command, Console& console) {
   using Clock = std::chrono::steady_clock;
   ResultOutput output(console, command.output);
+  std::optional<ResultOutput> statistics;
+  if (!command.cache_statistics.empty()) statistics.emplace(console, command.cache_statistics);
   const Clock::time_point start = Clock::now();
-  const AccessData data = open_accesses(command.files);
-  std::vector<Table> tables;
+  const std::vector<AccessData> log = open_log(command);
+  const std::int64_t batch = batch_of_log(log);
+  std::int64_t lookups = 0;
+  std::int64_t batches = 0;
+  for (const AccessData& data : log) {
+    lookups += data.lookups();
+    batches += data.batches;
+  }
+  if (statistics && batches < 2) {
+    throw Error(
+        "--cache-statistics needs batches after which rows are looked up again; give several "
+        "files, or say with --batches how many batches a file has");
+  }
+  LogProfile profile;
   {
-    ProgressBar progress(console, "profiling", static_cast<std::uint64_t>(data.lookups()));
+    ProgressBar progress(console, "profiling", static_cast<std::uint64_t>(lookups));
     ProfileOptions options;
     options.threads = command.threads;
     options.row_parts = command.row_parts;
-    options.progress = [&](std::int64_t lookups) {
-      progress.update(static_cast<std::uint64_t>(lookups));
+    options.progress = [&](std::int64_t counted) {
+      progress.update(static_cast<std::uint64_t>(counted));
     };
-    tables = profile_accesses(data, options);
+    if (batches > 1 || command.popularity) {
+      profile = profile_log(log, options, statistics.has_value());
+    } else {
+      profile.tables = profile_accesses(log.front(), options);
+    }
   }
-  output.write(serialize_table_configs(tables, false, data.batch));
+  output.write(serialize_table_configs(profile.tables, false, batch));
+  if (statistics) statistics->write(cache_statistics_file(profile, batch));
   output.finish();
+  if (statistics) statistics->finish();
   const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
-  console.err << printable(command.files.accesses) << ": " << format_count(tables.size())
-              << " tables, batch " << format_count(static_cast<std::uint64_t>(data.batch)) << ", "
-              << format_count(static_cast<std::uint64_t>(data.lookups())) << " lookups, "
+  console.err << printable(command.accesses.front())
+              << (log.size() > 1 ? " and " + counted(log.size() - 1, "more file") : "") << ": "
+              << format_count(profile.tables.size()) << " tables, ";
+  if (batches > 1)
+    console.err << format_count(static_cast<std::uint64_t>(batches)) << " batches of ";
+  console.err << (batches > 1 ? "" : "batch ") << format_count(static_cast<std::uint64_t>(batch))
+              << (batches > 1 ? " samples" : "") << ", "
+              << format_count(static_cast<std::uint64_t>(lookups)) << " lookups, "
               << format_number(seconds, 1) << " s\n";
   return kExitOk;
 }
@@ -61,18 +125,34 @@ int run_profile(const ProfileCommand& command, Console& console) {
 void add_profile_command(CLI::App& program, Action& chosen) {
   const auto options = std::make_shared<ProfileCommand>();
   CLI::App* command = program.add_subcommand(
-      "profile", "Make table_configs.json from a batch of lookups (row counts, histograms)");
+      "profile", "Make table_configs.json from batches of lookups (row counts, histograms)");
   command->footer(kProfileExamples);
   command
-      ->add_option("accesses", options->files.accesses,
-                   "Published file (.pt or .pt.gz), or the indices (.npy)")
+      ->add_option("accesses", options->accesses,
+                   "Published files (.pt or .pt.gz), or indices (.npy), in the order of time")
       ->type_name("FILE")
       ->required();
-  command->add_option("--lengths", options->files.lengths, "Lengths [tables, batch] (.npy)")
+  command
+      ->add_option("--lengths", options->lengths,
+                   "Lengths [tables, batch] (.npy), once for each file of indices")
+      ->type_name("FILE")
+      ->allow_extra_args(false);
+  command->add_option("--offsets", options->offsets, "Or offsets, tables * batch + 1 (.npy)")
+      ->type_name("FILE")
+      ->allow_extra_args(false);
+  command->add_option("--batch", options->batch, "Samples of a file, with --offsets");
+  command
+      ->add_option("--batches", options->batches,
+                   "The samples of a file are so many equal batches, one after the other")
+      ->type_name("N")
+      ->capture_default_str();
+  command->add_flag("--popularity", options->popularity,
+                    "Write popularity of a single batch too, which says little of cold rows; of "
+                    "several batches it always is");
+  command
+      ->add_option("--cache-statistics", options->cache_statistics,
+                   "Also write what caches of several sizes miss, as JSON")
       ->type_name("FILE");
-  command->add_option("--offsets", options->files.offsets, "Or offsets, tables * batch + 1 (.npy)")
-      ->type_name("FILE");
-  command->add_option("--batch", options->files.batch, "Samples of the batch, with --offsets");
   command->add_option("--output", options->output, "File to write; default: standard output")
       ->type_name("FILE");
   command

@@ -28,9 +28,26 @@ void check_shape(const std::string& where, std::int64_t tables, std::int64_t bat
               "]; expected [tables, batch] with 1 to " + std::to_string(kMaxTables) + " tables");
 }
 
-// Table boundaries from lengths, or from offsets, or from both if they agree.
+void check_batches(const std::string& where, std::int64_t batch, std::int64_t batches) {
+  if (batches >= 1 && batch % batches == 0) return;
+  throw Error(where + ": its " + std::to_string(batch) + " samples are not " +
+              std::to_string(batches) + " equal batches; give how many they are");
+}
+
+// Boundaries of all batches of all tables.
+void set_bounds(AccessData& data, std::vector<std::int64_t> batch_begin) {
+  const auto batches = static_cast<std::size_t>(data.batches);
+  data.table_begin.clear();
+  for (std::size_t i = 0; i < batch_begin.size(); i += batches) {
+    data.table_begin.push_back(batch_begin[i]);
+  }
+  data.batch_begin = std::move(batch_begin);
+}
+
+// Boundaries from lengths, or from offsets, or from both if they agree: after each `part` samples.
 std::vector<std::int64_t> bounds_from_lengths(SequentialFile& file, int element_bytes,
-                                              std::int64_t tables, std::int64_t batch) {
+                                              std::int64_t tables, std::int64_t batch,
+                                              std::int64_t part) {
   file.require(tables * batch, element_bytes, "lengths");
   std::vector<std::int64_t> bounds{0};
   std::int64_t sum = 0;
@@ -40,13 +57,14 @@ std::vector<std::int64_t> bounds_from_lengths(SequentialFile& file, int element_
                   " lookups; the lengths are damaged");
     }
     sum += length;
-    if ((i + 1) % batch == 0) bounds.push_back(sum);
+    if ((i + 1) % part == 0) bounds.push_back(sum);
   });
   return bounds;
 }
 
 std::vector<std::int64_t> bounds_from_offsets(SequentialFile& file, int element_bytes,
-                                              std::int64_t tables, std::int64_t batch) {
+                                              std::int64_t tables, std::int64_t batch,
+                                              std::int64_t part) {
   file.require(tables * batch + 1, element_bytes, "offsets");
   std::vector<std::int64_t> bounds;
   std::int64_t before = 0;
@@ -58,7 +76,7 @@ std::vector<std::int64_t> bounds_from_offsets(SequentialFile& file, int element_
                                    std::to_string(before) + "; offsets start at 0 and never fall");
                      }
                      before = offset;
-                     if (i % batch == 0) bounds.push_back(offset);
+                     if (i % part == 0) bounds.push_back(offset);
                    });
   return bounds;
 }
@@ -102,7 +120,7 @@ TensorPlace tensor_place(const pickle::Pickle& pickle, pickle::Id id, const std:
 
 }  // namespace
 
-AccessData open_torch_accesses(const std::filesystem::path& path) {
+AccessData open_torch_accesses(const std::filesystem::path& path, std::int64_t batches) {
   SequentialFile file(path);
   const std::string& where = file.name();
   TorchStream stream(file);
@@ -122,6 +140,9 @@ AccessData open_torch_accesses(const std::filesystem::path& path) {
   data.element_bytes = indices.element_bytes;
   data.batch = lengths.shape[1];
   check_shape(where, tables, data.batch);
+  check_batches(where, data.batch, batches);
+  data.batches = batches;
+  const std::int64_t part = data.batch / batches;
   if (offsets.elements != lengths.elements + 1) {
     throw Error(where + ": has " + std::to_string(offsets.elements) + " offsets for " +
                 std::to_string(lengths.elements) + " lengths; expected one more");
@@ -136,23 +157,23 @@ AccessData open_torch_accesses(const std::filesystem::path& path) {
       found_indices = true;
     } else if (*key == offsets.key) {
       data.samples = {path, file.position(), offsets.element_bytes, true, file.compressed()};
-      from_offsets = bounds_from_offsets(file, offsets.element_bytes, tables, data.batch);
+      from_offsets = bounds_from_offsets(file, offsets.element_bytes, tables, data.batch, part);
     } else if (*key == lengths.key) {
-      from_lengths = bounds_from_lengths(file, lengths.element_bytes, tables, data.batch);
+      from_lengths = bounds_from_lengths(file, lengths.element_bytes, tables, data.batch, part);
     }
     if (found_indices && from_offsets && from_lengths) break;
   }
   if (!found_indices || !from_offsets || !from_lengths) {
     throw Error(where + ": lacks the numbers of a tensor; it is cut short");
   }
-  for (std::int64_t t = 0; t <= tables; ++t) {
-    if ((*from_offsets)[t] == (*from_lengths)[t]) continue;
-    throw Error(where + ": table " + std::to_string(t - 1) + ": its lengths add up to " +
-                std::to_string((*from_lengths)[t] - (*from_lengths)[t - 1]) +
-                " lookups, its offsets to " +
-                std::to_string((*from_offsets)[t] - (*from_offsets)[t - 1]));
+  for (std::int64_t i = 0; i <= tables * batches; ++i) {
+    if ((*from_offsets)[i] == (*from_lengths)[i]) continue;
+    throw Error(
+        where + ": table " + std::to_string((i - 1) / batches) + ": its lengths add up to " +
+        std::to_string((*from_lengths)[i] - (*from_lengths)[i - 1]) + " lookups, its offsets to " +
+        std::to_string((*from_offsets)[i] - (*from_offsets)[i - 1]));
   }
-  data.table_begin = *std::move(from_offsets);
+  set_bounds(data, *std::move(from_offsets));
   check_total(where, data.lookups(), indices.elements);
   return data;
 }
@@ -179,7 +200,7 @@ AccessData open_npy(const std::filesystem::path& path) {
 }  // namespace
 
 AccessData open_npy_accesses(const std::filesystem::path& indices,
-                             const std::filesystem::path& lengths) {
+                             const std::filesystem::path& lengths, std::int64_t batches) {
   AccessData data = open_npy(indices);
   const std::int64_t count = data.lookups();
   SequentialFile file(lengths);
@@ -191,14 +212,17 @@ AccessData open_npy_accesses(const std::filesystem::path& indices,
   check_shape(file.name(), header.shape[0], header.shape[1]);
   data.batch = header.shape[1];
   data.samples = {lengths, file.position(), header.element_bytes, false, file.compressed()};
-  data.table_begin =
-      bounds_from_lengths(file, header.element_bytes, header.shape[0], header.shape[1]);
+  check_batches(file.name(), data.batch, batches);
+  data.batches = batches;
+  set_bounds(data, bounds_from_lengths(file, header.element_bytes, header.shape[0], data.batch,
+                                       data.batch / batches));
   check_total(indices.string(), data.lookups(), count);
   return data;
 }
 
 AccessData open_npy_offsets(const std::filesystem::path& indices,
-                            const std::filesystem::path& offsets, std::int64_t batch) {
+                            const std::filesystem::path& offsets, std::int64_t batch,
+                            std::int64_t batches) {
   AccessData data = open_npy(indices);
   const std::int64_t count = data.lookups();
   SequentialFile file(offsets);
@@ -214,7 +238,9 @@ AccessData open_npy_offsets(const std::filesystem::path& indices,
   check_shape(file.name(), tables, batch);
   data.batch = batch;
   data.samples = {offsets, file.position(), header.element_bytes, true, file.compressed()};
-  data.table_begin = bounds_from_offsets(file, header.element_bytes, tables, batch);
+  check_batches(file.name(), batch, batches);
+  data.batches = batches;
+  set_bounds(data, bounds_from_offsets(file, header.element_bytes, tables, batch, batch / batches));
   check_total(indices.string(), data.lookups(), count);
   return data;
 }

@@ -5,53 +5,15 @@
 #include <deque>
 #include <exception>
 #include <mutex>
-#include <numeric>
 #include <optional>
-#include <string>
 #include <thread>
 
 #include "core/base/thread_team.h"
-#include "neuroshard/error.h"
+#include "weights/lookups/profiled_table.h"
 #include "weights/lookups/row_counter.h"
 
 namespace neuroshard {
 namespace {
-
-constexpr std::int64_t kBlock = std::int64_t{1} << 18;  // Indices read at a time: 2 MiB.
-constexpr std::int64_t kFewestProfiledRows = 100;
-
-class Progress {
- public:
-  explicit Progress(const ProfileOptions& options) : options_(options) {}
-  void add(std::size_t lookups) {
-    const std::scoped_lock lock(mutex_);
-    lookups_ += static_cast<std::int64_t>(lookups);
-    if (options_.progress) options_.progress(lookups_);
-  }
-
- private:
-  const ProfileOptions& options_;
-  std::mutex mutex_;
-  std::int64_t lookups_ = 0;
-};
-
-void check_indices(const AccessData& data, std::int64_t table, std::int64_t first,
-                   std::span<const std::int64_t> indices) {
-  // One pass without branches; the culprit is looked for only if there is one.
-  std::int64_t smallest = 0;
-  std::int64_t largest = 0;
-  for (const std::int64_t index : indices) {
-    smallest = std::min(smallest, index);
-    largest = std::max(largest, index);
-  }
-  if (smallest >= 0 && largest < kMaxRows) return;
-  const auto wrong = std::find_if(indices.begin(), indices.end(), [](std::int64_t index) {
-    return index < 0 || index >= kMaxRows;
-  });
-  throw Error(data.path.string() + ": table " + std::to_string(table) + ": index " +
-              std::to_string(first + (wrong - indices.begin())) + " is " + std::to_string(*wrong) +
-              "; indices lie in [0, 2^40)");
-}
 
 RowCounter counter_for(const ProfileOptions& options) {
   return RowCounter(options.row_parts > 0 ? RowCounter::Counts::kExact
@@ -59,25 +21,17 @@ RowCounter counter_for(const ProfileOptions& options) {
 }
 
 Table table_of(const RowCounter& counter, std::int64_t lookups, std::int64_t batch, int row_parts) {
-  Table table;
-  table.dim = 128;
-  table.rows = std::max(kFewestProfiledRows, counter.largest_index() + 1);
-  table.pooling_factor = static_cast<double>(lookups) / static_cast<double>(batch);
-  const auto rows = counter.rows_by_bin();
-  const auto distinct = std::accumulate(rows.begin(), rows.end(), std::int64_t{0});
-  for (int bin = 0; bin < kHistogramBins && distinct > 0; ++bin) {
-    table.access_histogram[bin] = static_cast<double>(rows[bin]) / static_cast<double>(distinct);
-  }
+  Table table = profiled_table(counter.largest_index(), lookups, batch, counter.rows_by_bin());
   if (row_parts > 0 && lookups > 0) table.row_shares = counter.lookup_shares(table.rows, row_parts);
   return table;
 }
 
 // Tables shared out among threads, each with a file position of its own.
-void profile_in_parallel(const AccessData& data, const ProfileOptions& options, Progress& progress,
-                         std::vector<Table>& tables) {
+void profile_in_parallel(const AccessData& data, const ProfileOptions& options,
+                         ProfileProgress& progress, std::vector<Table>& tables) {
   struct Worker {
     Worker(const AccessData& data, const ProfileOptions& options)
-        : counter(counter_for(options)), reader(data), block(kBlock) {}
+        : counter(counter_for(options)), reader(data), block(kProfileBlock) {}
     RowCounter counter;
     IndexReader reader;
     std::vector<std::int64_t> block;
@@ -88,11 +42,11 @@ void profile_in_parallel(const AccessData& data, const ProfileOptions& options, 
     std::optional<Worker>& worker = workers[thread];
     if (!worker) worker.emplace(data, options);
     const std::int64_t end = data.table_begin[t + 1];
-    for (std::int64_t first = data.table_begin[t]; first < end; first += kBlock) {
-      const auto part =
-          std::span(worker->block).first(static_cast<std::size_t>(std::min(kBlock, end - first)));
+    for (std::int64_t first = data.table_begin[t]; first < end; first += kProfileBlock) {
+      const auto part = std::span(worker->block)
+                            .first(static_cast<std::size_t>(std::min(kProfileBlock, end - first)));
       worker->reader.read(first, part);
-      check_indices(data, static_cast<std::int64_t>(t), first, part);
+      check_indices(data, t, first, part);
       worker->counter.add(part);
       progress.add(part.size());
     }
@@ -116,9 +70,9 @@ class BlockQueue {
       IndexReader reader(data);
       for (std::size_t t = 0; t < data.tables(); ++t) {
         const std::int64_t end = data.table_begin[t + 1];
-        for (std::int64_t first = data.table_begin[t]; first < end; first += kBlock) {
+        for (std::int64_t first = data.table_begin[t]; first < end; first += kProfileBlock) {
           Block block{t, first, {}};
-          block.indices.resize(static_cast<std::size_t>(std::min(kBlock, end - first)));
+          block.indices.resize(static_cast<std::size_t>(std::min(kProfileBlock, end - first)));
           reader.read(first, block.indices);
           if (!push(std::move(block))) return;
         }
@@ -173,8 +127,8 @@ class BlockQueue {
   std::exception_ptr failure_;
 };
 
-void profile_in_order(const AccessData& data, const ProfileOptions& options, Progress& progress,
-                      std::vector<Table>& tables) {
+void profile_in_order(const AccessData& data, const ProfileOptions& options,
+                      ProfileProgress& progress, std::vector<Table>& tables) {
   BlockQueue queue;
   std::jthread reader([&] { queue.read_all(data); });
   struct CloseAtEnd {
@@ -193,7 +147,7 @@ void profile_in_order(const AccessData& data, const ProfileOptions& options, Pro
   };
   for (BlockQueue::Block block; queue.pop(block);) {
     finish_tables_before(block.table);
-    check_indices(data, static_cast<std::int64_t>(block.table), block.first, block.indices);
+    check_indices(data, block.table, block.first, block.indices);
     counter.add(block.indices);
     progress.add(block.indices.size());
   }
@@ -205,13 +159,9 @@ void profile_in_order(const AccessData& data, const ProfileOptions& options, Pro
 }  // namespace
 
 std::vector<Table> profile_accesses(const AccessData& data, const ProfileOptions& options) {
-  if (options.row_parts < 0 || options.row_parts > kMaxRowShares) {
-    throw Error("lookups are to be counted for " + std::to_string(options.row_parts) +
-                " parts of the rows; give 1 to " + std::to_string(kMaxRowShares) +
-                ", or 0 for none");
-  }
+  require_row_parts(options);
   std::vector<Table> tables(data.tables());
-  Progress progress(options);
+  ProfileProgress progress(options);
   if (data.compressed) {
     profile_in_order(data, options, progress, tables);
   } else {

@@ -2,10 +2,12 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <nlohmann/json.hpp>
 #include <numeric>
 
 #include "core/base/random.h"
 #include "core/tables/access_statistics.h"
+#include "core/tables/row_popularity.h"
 #include "neuroshard/table_configs.h"
 #include "tools/run_command.h"
 #include "weights/lookups/npy_writer.h"
@@ -95,6 +97,110 @@ TEST(Profile, SaysOfWhichBatchBinsAreAndReadersRescaleThem) {
     EXPECT_THAT(text, HasSubstr("\"bin_batch_size\":" + std::to_string(samples)));
     EXPECT_NEAR(access_profile(table, 65536.0).distinct_rows / whole, 1.0, 0.06);
   }
+}
+
+// Lookups of batches in one file and in files of their own.
+class ProfileOfBatches : public ::testing::Test {
+ protected:
+  ProfileOfBatches() {
+    const Outcome outcome =
+        run_command("generate", {"--count", "6", "--batch", "200", "--row-scale", "0.002",
+                                 "--batches", "20", "--zipf", "0.9", "--output", folder_ / "log"});
+    EXPECT_EQ(outcome.code, kExitOk) << outcome.err;
+    indices_ = folder_ / "log/indices.npy";
+    lengths_ = folder_ / "log/lengths.npy";
+  }
+  Outcome profile(const std::vector<std::string>& more) {
+    std::vector<std::string> arguments = {indices_, "--lengths", lengths_};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return run_command("profile", arguments);
+  }
+
+  TemporaryFolder folder_;
+  std::string indices_;
+  std::string lengths_;
+};
+
+TEST_F(ProfileOfBatches, WritesThePopularityOfRows) {
+  const Outcome outcome = profile({"--batches", "20", "--output", folder_ / "configs.json"});
+  ASSERT_EQ(outcome.code, kExitOk) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("6 tables, 20 batches of 200 samples, "));
+  const std::vector<Table> said = load_table_configs(folder_ / "log/table_configs.json").tables;
+  const std::vector<Table> found = load_table_configs(folder_ / "configs.json").tables;
+  ASSERT_EQ(found.size(), said.size());
+  for (std::size_t t = 0; t < said.size(); ++t) {
+    SCOPED_TRACE(t);
+    EXPECT_EQ(found[t].pooling_factor, said[t].pooling_factor);
+    EXPECT_EQ(found[t].popularity.empty(), said[t].pooling_factor == 0.0);
+    if (found[t].popularity.empty()) continue;
+    // Rows of a batch of as many samples.
+    const double rows = RowReuse(said[t], 200.0).looked_up_lately(1.0).in_hbm;
+    const double noise = 4.0 * std::sqrt(rows / 20.0);
+    EXPECT_NEAR(RowReuse(found[t], 200.0).looked_up_lately(1.0).in_hbm, rows, 0.02 * rows + noise);
+    EXPECT_NEAR(access_profile(found[t], kDefaultBatchSize).distinct_rows,
+                access_profile(said[t], kDefaultBatchSize).distinct_rows,
+                0.2 * static_cast<double>(said[t].rows));
+  }
+}
+
+TEST_F(ProfileOfBatches, WritesItOfASingleBatchIfAsked) {
+  EXPECT_THAT(profile({}).out, Not(HasSubstr("popularity")));
+  EXPECT_THAT(profile({"--popularity"}).out, HasSubstr("\"popularity\":[["));
+}
+
+TEST_F(ProfileOfBatches, TakesFilesInOrder) {
+  const Outcome once = profile({"--batches", "20"});
+  const Outcome twice =
+      run_command("profile", {indices_, indices_, "--lengths", lengths_, "--lengths", lengths_,
+                              "--batches", "20", "--cache-statistics", folder_ / "caches.json"});
+  ASSERT_EQ(twice.code, kExitOk) << twice.err;
+  EXPECT_THAT(twice.err, HasSubstr("and 1 more file: 6 tables, 40 batches of 200 samples"));
+  // No row of the second file is new, and each is looked up twice as often.
+  EXPECT_NE(once.out, twice.out);
+  const auto caches = nlohmann::json::parse(contents_of(folder_ / "caches.json"));
+  for (const auto& table : caches["tables"]) EXPECT_EQ(table["first_lookups"], 0.0);
+}
+
+TEST_F(ProfileOfBatches, WritesWhatCachesMiss) {
+  const Outcome outcome =
+      profile({"--batches", "20", "--cache-statistics", folder_ / "caches.json"});
+  ASSERT_EQ(outcome.code, kExitOk) << outcome.err;
+  const auto file = nlohmann::json::parse(contents_of(folder_ / "caches.json"));
+  EXPECT_EQ(file["format"], "neuroshard-cache-statistics");
+  EXPECT_EQ(file["version"], 1);
+  EXPECT_EQ(file["batch"], 200);
+  ASSERT_EQ(file["tables"].size(), 6U);
+  for (const auto& table : file["tables"]) {
+    const auto& rates = table["miss_rates"];
+    EXPECT_EQ(rates.front()[0], 0.0);
+    EXPECT_EQ(rates.back(), nlohmann::json({table["row"].get<double>(), 0.0}));
+    if (table["expected_lookups"] == 0.0) continue;
+    EXPECT_EQ(rates.front()[1], 1.0);
+    double last = 1.0;
+    for (const auto& point : rates) {
+      EXPECT_LE(point[1].get<double>(), last);
+      last = point[1];
+    }
+    EXPECT_GT(table["cacheability"].get<double>(), 0.0);
+    EXPECT_LT(table["cacheability"].get<double>(), 1.0);
+    EXPECT_LE(table["first_lookups"].get<double>(), table["expected_lookups"].get<double>());
+    EXPECT_GT(table["warm_rows"].get<double>(), 0.0);
+  }
+}
+
+TEST_F(ProfileOfBatches, SaysWhichOptionsBatchesNeed) {
+  const auto message = [&](const std::vector<std::string>& more) {
+    const Outcome outcome = profile(more);
+    EXPECT_EQ(outcome.code, kExitBadInput);
+    return outcome.err;
+  };
+  EXPECT_THAT(message({"--cache-statistics", folder_ / "c.json"}),
+              HasSubstr("say with --batches how many batches a file has"));
+  EXPECT_THAT(message({"--batches", "3"}), HasSubstr("4000 samples are not 3 equal batches"));
+  EXPECT_THAT(message({"--batches", "0"}), HasSubstr("--batches is 0; give at least 1"));
+  EXPECT_THAT(message({"--lengths", lengths_}),
+              HasSubstr("--lengths is given 2 times for 1 file of indices"));
+  EXPECT_FALSE(folder_.names().contains("c.json"));
 }
 
 TEST(Profile, RefusesOptionsThatDoNotFitTogether) {
