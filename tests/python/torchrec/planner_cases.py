@@ -49,6 +49,7 @@ def planner(**arguments: object) -> NeuroShardPlanner:
         "storage_reservation": FixedPercentageStorageReservation(0.0),
         "stats": [],
         "debug": False,
+        "min_partition": 4,
         **arguments,
     }
     return NeuroShardPlanner(**given)  # type: ignore[arg-type]

@@ -54,6 +54,7 @@ def run(*, by_rows: bool) -> dict:
     planner = NeuroShardPlanner(
         topology=Topology(world_size=WORLD_SIZE, compute_device="cpu", local_world_size=WORLD_SIZE, ddr_cap=1 << 30),
         batch_size=6,
+        min_partition=4,
         storage_reservation=FixedPercentageStorageReservation(0.0),
         constraints={
             name: ParameterConstraints(

@@ -101,7 +101,7 @@ def test_modules_whose_values_are_sent_otherwise_count_as_the_widest(caplog: pyt
     ]
     used = planner()
     tables = model_tables(used._enumerator.enumerate(model, sharders))
-    assert exchange_of(tables, sharders) == neuroshard.ExchangeTypes(forward="fp16", backward="fp16")
+    assert exchange_of(tables, sharders, {}) == neuroshard.ExchangeTypes(forward="fp16", backward="fp16")
     assert "the widest types on the wire" in caplog.text
 
 
@@ -384,8 +384,6 @@ def test_arguments() -> None:
     for candidates in (0, 1002):
         with pytest.raises(neuroshard.Error, match="candidates"):
             planner(candidates=candidates)
-    with pytest.raises(TypeError):
-        planner(proposer=None)
     assert planner(timeout_seconds=1)._deadline_ms == 1000.0
     with pytest.raises(PlannerError, match="a"):
         planner(topology=topology(hbm_cap=1000)).plan(model, SHARDERS)

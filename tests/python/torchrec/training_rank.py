@@ -147,6 +147,7 @@ def planned(case: Case, model: torch.nn.Module, sharders: list[ModuleSharder]) -
             ddr_cap=case.memory_bytes,
         ),
         batch_size=6,
+        min_partition=4,
         storage_reservation=FixedPercentageStorageReservation(0.0),
         constraints=constraints(case.kinds),
         debug=False,

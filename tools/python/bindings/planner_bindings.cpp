@@ -14,6 +14,7 @@
 #include <variant>
 
 #include "neuroshard/error.h"
+#include "neuroshard/hardware.h"
 #include "neuroshard/planner.h"
 #include "neuroshard/weights.h"
 #include "tools/python/bindings/bindings.h"
@@ -109,6 +110,17 @@ CostedTaskPlan simulate(const PythonPlanner& planner, std::shared_ptr<NamedTask>
   return costed;
 }
 
+/// Of the GPU that the compute costs are of; nothing if there is no datasheet of it.
+std::optional<double> memory_gb_s(const Weights& weights) {
+  const auto gpu = weights.models.metadata.find("compute.hardware");
+  if (gpu == weights.models.metadata.end()) return std::nullopt;
+  try {
+    return gpu_named(gpu->second).hbm_gb_per_s;
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
 void bind_hardware(nb::module_& module) {
   nb::class_<Hardware>(module, "Hardware", "A datasheet of your own (docs/task_format.md).")
       .def(
@@ -150,6 +162,9 @@ void bind_weights(nb::module_& module) {
           "metadata", [](const Weights& weights) { return weights.models.metadata; },
           "Hardware, source, and what else was written down.")
       .def_ro("origin", &Weights::origin, "Where they come from, as pages and plans say.")
+      .def_prop_ro("memory_gb_s", &memory_gb_s,
+                   "GB/s of the memory of the GPU that compute costs are of; None: it has no "
+                   "datasheet.")
       .def(
           "has_comm_for",
           [](const Weights& weights, int devices) { return weights.models.has_comm_for(devices); },

@@ -66,10 +66,10 @@ NamedTask make_task(std::vector<Table> tables, Devices devices,
                     const std::optional<MemoryBytes>& memory_bytes, std::string name,
                     std::vector<std::string> notes, std::int64_t reserved_bytes,
                     double reserved_share, std::optional<std::int64_t> batch_size,
-                    int devices_per_node, std::optional<NodeLinks> links,
+                    bool count_buffers, int devices_per_node, std::optional<NodeLinks> links,
                     const ExchangeTypes& exchange, const Overlap& overlap, const HostMemory& host,
                     std::vector<TableGroup> groups) {
-  if (batch_size) {
+  if (batch_size && count_buffers) {
     for (Table& table : tables) table.memory.batch_size = *batch_size;
   }
   NamedTask task{{.tables = std::move(tables),
@@ -188,19 +188,19 @@ void bind_task(nb::module_& module) {
           [](NamedTask* self, std::vector<Table> tables, Devices devices,
              const std::optional<MemoryBytes>& memory_bytes, std::string name,
              std::vector<std::string> notes, std::int64_t reserved_bytes, double reserved_share,
-             std::optional<std::int64_t> batch_size, int devices_per_node,
+             std::optional<std::int64_t> batch_size, bool count_buffers, int devices_per_node,
              std::optional<NodeLinks> links, const std::optional<ExchangeTypes>& exchange,
              const std::optional<Overlap>& overlap, const std::optional<HostMemory>& host_memory,
              std::vector<TableGroup> groups) {
             new (self) NamedTask(make_task(
                 std::move(tables), std::move(devices), memory_bytes, std::move(name),
-                std::move(notes), reserved_bytes, reserved_share, batch_size, devices_per_node,
-                links, exchange.value_or(ExchangeTypes{}), overlap.value_or(Overlap{}),
+                std::move(notes), reserved_bytes, reserved_share, batch_size, count_buffers,
+                devices_per_node, links, exchange.value_or(ExchangeTypes{}), overlap.value_or(Overlap{}),
                 host_memory.value_or(HostMemory{}), std::move(groups)));
           },
           "tables"_a, "devices"_a, "memory_bytes"_a = nb::none(), nb::kw_only(), "name"_a = "",
           "notes"_a = std::vector<std::string>{}, "reserved_bytes"_a = 0, "reserved_share"_a = 0.0,
-          "batch_size"_a = nb::none(), "devices_per_node"_a = kDefaultDevicesPerNode,
+          "batch_size"_a = nb::none(), "count_buffers"_a = true, "devices_per_node"_a = kDefaultDevicesPerNode,
           "links"_a = nb::none(), "exchange"_a = nb::none(), "overlap"_a = nb::none(),
           "host_memory"_a = nb::none(), "groups"_a = std::vector<TableGroup>{},
           "`devices`: how many, or a list of all of them. `memory_bytes`: of one device, or a "
@@ -210,6 +210,8 @@ void bind_task(nb::module_& module) {
           "each device tables may not take. `batch_size`: samples of an iteration, on all "
           "devices, of which costs are and whose ids and pooled outputs take memory; None: costs "
           "are of 65,536, and memory counts none, or as tables of another task say. "
+          "`count_buffers`: False: `batch_size` is that of costs alone, and memory counts as with "
+          "None. "
           "`devices_per_node`: devices that share a node, within which rows may be cut. "
           "`links`: what connects them; None: as in the network that the cost models know, where "
           "it does not matter which devices share a node. `exchange`: how values and ids are sent; "

@@ -9,8 +9,9 @@
 Needs torch and torchrec, which the package does not install. docs/python.md says more.
 """
 
+from neuroshard.torchrec.comparison import PlanComparison, PricedPlan
 from neuroshard.torchrec.plan_store import PlanStore
 from neuroshard.torchrec.planner import NeuroShardPlanner
 from neuroshard.torchrec.sharding_plans import from_sharding_plan, to_sharding_plan
 
-__all__ = ["NeuroShardPlanner", "PlanStore", "from_sharding_plan", "to_sharding_plan"]
+__all__ = ["NeuroShardPlanner", "PlanComparison", "PlanStore", "PricedPlan", "from_sharding_plan", "to_sharding_plan"]

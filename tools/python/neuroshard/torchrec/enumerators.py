@@ -5,9 +5,10 @@ from torchrec.distributed.planner.constants import DEFAULT_PERF_ESTIMATOR
 from torchrec.distributed.planner.enumerators import EmbeddingEnumerator
 from torchrec.distributed.planner.estimator import EmbeddingPerfEstimatorFactory
 from torchrec.distributed.planner.shard_estimators import EmbeddingStorageEstimator
-from torchrec.distributed.planner.types import Enumerator, ShardingOption, Topology
+from torchrec.distributed.planner.types import Enumerator, ParameterConstraints, ShardingOption, Topology
 from torchrec.distributed.types import ModuleSharder
 
+from neuroshard.errors import Error
 from neuroshard.torchrec.model_tables import Constraints
 
 
@@ -41,6 +42,16 @@ class QuickEnumerator(EmbeddingEnumerator):
         super().populate_estimates(sharding_options)
         if not self._enumerates:
             self._times.estimate(sharding_options, sharder_data_map=self._sharder_data_map)
+
+
+def constraints_of(
+    enumerator: Enumerator | None, constraints: dict[str, ParameterConstraints] | None
+) -> dict[str, ParameterConstraints] | None:
+    """Those of a planner that is given `constraints` and an enumerator, which may have its own."""
+    own: dict[str, ParameterConstraints] | None = getattr(enumerator, "_constraints", None)
+    if own and constraints and own != constraints:
+        raise Error("constraints: the enumerator has others; give the same to both, or to the enumerator alone")
+    return constraints or own
 
 
 class NothingButThese(Enumerator):

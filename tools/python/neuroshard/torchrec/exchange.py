@@ -10,7 +10,8 @@ from torchrec.distributed.types import CommOp, ModuleSharder
 
 from neuroshard._core import ExchangeTypes
 from neuroshard.errors import Error
-from neuroshard.torchrec.model_tables import ModelTable
+from neuroshard.torchrec.model_tables import Constraints, ModelTable
+from neuroshard.torchrec.wrappers import inner_sharder
 
 logger: logging.Logger = logging.getLogger(__name__)
 
@@ -23,6 +24,9 @@ WIRE_TYPES: Mapping[torch.dtype, str] = {
     torch.uint8: "fp8",
 }
 
+# Types of outputs, as constraints (DataType) and fused_params (SparseType) name them.
+OUTPUT_TYPES: Mapping[str, str] = {"FP32": "fp32", "FP16": "fp16", "BF16": "bf16", "FP8": "fp8", "INT8": "fp8"}
+
 # By whether a module pools.
 CODECS: Mapping[bool, CommOp] = {
     True: CommOp.POOLED_EMBEDDINGS_ALL_TO_ALL,
@@ -33,15 +37,26 @@ CODECS: Mapping[bool, CommOp] = {
 WIDEST_FIRST = ("fp32", "fp16", "bf16", "fp8")
 
 
-def exchange_of(tables: Sequence[ModelTable], sharders: Sequence[ModuleSharder[nn.Module]]) -> ExchangeTypes:
+def exchange_of(
+    tables: Sequence[ModelTable], sharders: Sequence[ModuleSharder[nn.Module]], constraints: Constraints
+) -> ExchangeTypes:
     """How the all-to-alls send values. Row blocks, whose sums TorchRec sends by another codec, count alike.
 
     A plan knows one exchange: if modules differ, it is the widest types, without deduplicated ids, and a warning says so.
     """
-    by_name = {sharder_name(sharder.module_type): sharder for sharder in sharders}
-    pooled = {sharder_name(type(table.options[0].module[1])): table.is_pooled() for table in tables}
-    modules = sorted(pooled.keys() & by_name.keys())
-    types = {name: codec_types(by_name[name], CODECS[pooled[name]]) for name in modules}
+    by_name = {sharder_name(sharder.module_type): inner_sharder(sharder) for sharder in sharders}
+    pooled: dict[str, bool] = {}
+    outputs: dict[str, list[str]] = {}
+    for table in tables:
+        name = sharder_name(type(table.options[0].module[1]))
+        pooled[name] = table.is_pooled()
+        if name in by_name:
+            outputs.setdefault(name, []).append(output_type(table, by_name[name], constraints))
+    modules = sorted(outputs)
+    types = {
+        name: codec_types(by_name[name], CODECS[pooled[name]], min(outputs[name], key=WIDEST_FIRST.index))
+        for name in modules
+    }
     if not types:
         return ExchangeTypes()
     forward, backward = (min(of_modules, key=WIDEST_FIRST.index) for of_modules in zip(*types.values()))
@@ -70,11 +85,27 @@ def deduplicates(sharder: ModuleSharder[nn.Module]) -> bool:
     return bool(getattr(sharder, "_use_index_dedup", False))
 
 
-def codec_types(sharder: ModuleSharder[nn.Module], operation: CommOp) -> tuple[str, str]:
-    """Of outputs and of gradients. Without a codec they are sent as operators have them: fp32."""
+def output_type(table: ModelTable, sharder: ModuleSharder[nn.Module], constraints: Constraints) -> str:
+    """Of what lookups of `table` return: that of its constraints, else of `sharder`, else fp32."""
+    constraint = constraints.get(table.name)
+    given = constraint.output_dtype if constraint is not None else None
+    where = f"constraints: output_dtype of table {table.full_name}"
+    if given is None:
+        given = (getattr(sharder, "fused_params", None) or {}).get("output_dtype")
+        where = "fused_params: output_dtype"
+    if given is None:
+        return "fp32"
+    name = OUTPUT_TYPES.get(given.name)
+    if name is None:
+        raise Error(f"{where}: there is no type on the wire for {given.name}; give exchange=")
+    return name
+
+
+def codec_types(sharder: ModuleSharder[nn.Module], operation: CommOp, output: str) -> tuple[str, str]:
+    """Of outputs and of gradients. Without a codec they are sent as operators have them: as `output`."""
     codecs = (sharder.qcomm_codecs_registry or {}).get(operation.name)
     if codecs is None:
-        return "fp32", "fp32"
+        return output, output
     names = []
     for codec in (codecs.forward, codecs.backward):
         name = WIRE_TYPES.get(codec.quantized_dtype)

@@ -9,6 +9,7 @@ from torchrec.distributed.planner.utils import sharder_name
 from torchrec.distributed.types import ModuleSharder
 
 from neuroshard._core import Table, Task
+from neuroshard.torchrec.wrappers import inner_sharder
 
 BYTES_OF_STATE = 4
 """Optimizer states are fp32."""
@@ -59,7 +60,7 @@ class MemoryCounter:
         self._on_cpu = topology.compute_device == "cpu"
         self._world_size = topology.world_size
         self._optimizers = {
-            sharder_name(sharder.module_type): (getattr(sharder, "fused_params", None) or {}).get("optimizer")
+            sharder_name(sharder.module_type): (getattr(inner_sharder(sharder), "fused_params", None) or {}).get("optimizer")
             for sharder in sharders
         }
 

@@ -5,17 +5,20 @@ from copy import copy, deepcopy
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from torch import nn
 from torchrec.distributed.embedding_types import EmbeddingComputeKernel
 from torchrec.distributed.planner.types import ParameterConstraints, Shard, ShardingOption
 from torchrec.distributed.types import ShardingType
 from torchrec.modules.embedding_configs import BaseEmbeddingConfig, DataType, EmbeddingBagConfig, PoolingType
-from torchrec.modules.embedding_modules import EmbeddingBagCollectionInterface, EmbeddingCollectionInterface
 
 from neuroshard._core import Table, TableRules
+from neuroshard.errors import Error
+from neuroshard.torchrec.wrappers import collections_of
 
 TABLE_WISE = ShardingType.TABLE_WISE.value
 COLUMN_WISE = ShardingType.COLUMN_WISE.value
 ROW_WISE = ShardingType.ROW_WISE.value
+TABLE_COLUMN_WISE = ShardingType.TABLE_COLUMN_WISE.value
 TABLE_ROW_WISE = ShardingType.TABLE_ROW_WISE.value
 GRID = ShardingType.GRID_SHARD.value
 DATA_PARALLEL = ShardingType.DATA_PARALLEL.value
@@ -52,6 +55,10 @@ class ModelTable:
     path: str
     """Of its module in the model."""
     name: str
+    min_partition: int = 0
+    """Of its shards by columns, unless constraints give one."""
+    one_node: bool = False
+    """Whether all ranks share one, so that table-column-wise sharding is column-wise sharding."""
     options: list[ShardingOption] = field(default_factory=list)
 
     @property
@@ -65,11 +72,18 @@ class ModelTable:
                 return option
         return None
 
+    def safe_options(self) -> list[ShardingOption]:
+        """Those whose outputs TorchRec computes right; all, if there is none."""
+        by_rows = (ROW_WISE, TABLE_ROW_WISE, GRID) if self.pools_by_mean() else ()
+        return [option for option in self.options if option.sharding_type not in by_rows] or self.options
+
     def refusal(self, constraints: Constraints, *, row_blocks: bool) -> str | None:
         """Why plans, with `row_blocks` or without, cannot hold this table; None if they can."""
         first = self.options[0]
         constraint = constraints.get(self.name)
-        if constraint is not None and (constraint.key_value_params is not None or constraint.use_virtual_table):
+        in_store = constraint is not None and (constraint.key_value_params is not None or constraint.use_virtual_table)
+        config = self.config()
+        if in_store or (config is not None and config.use_virtual_table):
             return "it is kept in a key-value store"
         if first.dependency is not None:
             return "it is part of an embedding tower"
@@ -80,14 +94,18 @@ class ModelTable:
             return f"it has {self.columns} columns, not a multiple of 4"
         return None
 
+    def column_option(self) -> ShardingOption | None:
+        """The one that cuts it by columns, if there is one."""
+        return self.option(COLUMN_WISE) or (self.option(TABLE_COLUMN_WISE) if self.one_node else None)
+
     def may_be_in_columns(self) -> bool:
         """Whether it may be whole, or in slices of columns."""
-        return self.option(TABLE_WISE) is not None or self.option(COLUMN_WISE) is not None
+        return self.option(TABLE_WISE) is not None or self.column_option() is not None
 
     def may_be_cut_by_columns(self) -> bool:
         """Not what is not pooled: TorchRec's runtime cuts all such tables of a module to shards of one width, and whether
         it does is not for one table to say."""
-        return self.is_pooled() and self.option(COLUMN_WISE) is not None
+        return self.is_pooled() and self.column_option() is not None
 
     def rules(
         self,
@@ -118,7 +136,7 @@ class ModelTable:
             if node_blocks:
                 kinds += [kind for kind in self.named_node_kinds(constraints) if not (kind == "grid" and whole_columns)]
         constraint = constraints.get(self.name)
-        width = (constraint.min_partition or 0) if constraint is not None else 0
+        width = (constraint.min_partition if constraint is not None else None) or self.min_partition
         return TableRules(min_width=min(width, self.columns), kinds=kinds)
 
     def may_be_replicated(self, constraints: Constraints) -> bool:
@@ -260,34 +278,51 @@ class ModelTable:
 
     def lookups_per_sample(self, constraints: Constraints) -> float:
         """Of all features together: the pooling factor of the table."""
-        lengths = self.options[0].input_lengths
-        poolings = self._poolings(constraints) or [1.0] * len(lengths)
-        lookups = sum(length * times for length, times in zip(lengths, poolings))
-        # One figure for several features is that of each.
-        return float(lookups * (self.features() if len(lengths) == 1 else 1))
+        lengths = self._of_features("pooling_factors", self.options[0].input_lengths)
+        return sum(length * bags for length, bags in zip(lengths, self._bags_of_features(constraints)))
 
     def bags(self, constraints: Constraints) -> float:
         """Per sample: one for each pooling of each feature."""
-        poolings = self._poolings(constraints)
-        features = max(self.features(), len(self.options[0].input_lengths))
-        if poolings is None:
-            return float(features)
-        return float(sum(poolings) * (features if len(poolings) == 1 else 1))
+        return sum(self._bags_of_features(constraints))
 
-    def _poolings(self, constraints: Constraints) -> list[float] | None:
-        """Poolings of each feature per sample, or one figure for all of them."""
+    def _bags_of_features(self, constraints: Constraints) -> list[float]:
+        """Poolings of each feature per sample of the model's batch: features of larger batches have more."""
         constraint = constraints.get(self.name)
-        return constraint.num_poolings if constraint is not None else None
+        batch = self.options[0].batch_size
+        poolings = constraint.num_poolings if constraint is not None else None
+        batches = constraint.batch_sizes if constraint is not None else None
+        return [
+            poolings_of_one * batch_of_one / batch
+            for poolings_of_one, batch_of_one in zip(
+                self._of_features("num_poolings", poolings or [1.0]), self._of_features("batch_sizes", batches or [batch])
+            )
+        ]
+
+    def _of_features(self, setting: str, figures: Sequence[float]) -> list[float]:
+        """One figure for several features is that of each. Tables whose module says nothing of features have as many
+        as they have pooling factors."""
+        features = self.features() if self.config() is not None else len(self.options[0].input_lengths)
+        if len(figures) == 1:
+            return list(figures) * features
+        if len(figures) != features:
+            raise Error(
+                f"constraints: {setting} of table {self.full_name} has {len(figures)} numbers for {features} features; "
+                "give one for each, or one for all"
+            )
+        return list(figures)
 
     def config(self) -> BaseEmbeddingConfig | None:
-        """As its module has it, if that says."""
+        """As its module, or what that wraps, has it; None if none says."""
+        return self._collection_and_config()[1]
+
+    def _collection_and_config(self) -> tuple[nn.Module, BaseEmbeddingConfig | None]:
+        """The collection that the table is in, and what that says of it."""
         module = self.options[0].module[1]
-        configs: Sequence[BaseEmbeddingConfig] = ()
-        if isinstance(module, EmbeddingBagCollectionInterface):
-            configs = module.embedding_bag_configs()
-        elif isinstance(module, EmbeddingCollectionInterface):
-            configs = module.embedding_configs()
-        return next((config for config in configs if config.name == self.name), None)
+        for collection, configs in collections_of(module):
+            for config in configs:
+                if config.name == self.name:
+                    return collection, config
+        return module, None
 
     def features(self) -> int:
         """How many features are looked up in the table, as its module says; 1 if it does not."""
@@ -302,15 +337,14 @@ class ModelTable:
         return isinstance(config, EmbeddingBagConfig) and config.pooling == PoolingType.MEAN
 
     def is_weighted(self, constraints: Constraints) -> bool:
-        """Whether numbers come with its ids by which rows are multiplied, as TorchRec's estimates decide it."""
+        """Whether numbers come with its ids by which rows are multiplied: as its collection says, else constraints."""
         if not self.is_pooled():
             return False
-        first = self.options[0]
         constraint = constraints.get(self.name)
-        of_module = first.is_weighted
-        if of_module is None:
-            of_module = constraint is not None and constraint.is_weighted
-        return bool(of_module or first.has_feature_processor)
+        collection, _ = self._collection_and_config()
+        says = getattr(collection, "is_weighted", None)
+        of_module = says() if callable(says) else constraint is not None and constraint.is_weighted
+        return bool(of_module or self.options[0].has_feature_processor)
 
     def table(
         self, constraints: Constraints, access_histograms: AccessHistograms, rules: TableRules | None = None
@@ -341,7 +375,7 @@ class ModelTable:
         if by_rows is not None:
             return by_rows
         # Whole tables may be allowed as columns only.
-        option = (self.option(TABLE_WISE) if len(pieces) == 1 else None) or self.option(COLUMN_WISE)
+        option = (self.option(TABLE_WISE) if len(pieces) == 1 else None) or self.column_option()
         assert option is not None
         return with_shards(
             option,
@@ -392,10 +426,12 @@ def with_ranks(option: ShardingOption, ranks: Sequence[int]) -> ShardingOption:
     return moved
 
 
-def model_tables(options: Iterable[ShardingOption]) -> list[ModelTable]:
+def model_tables(
+    options: Iterable[ShardingOption], *, min_partition: int = 0, one_node: bool = False
+) -> list[ModelTable]:
     """The tables of which `options`, what an enumerator returned, speak: in order."""
     tables: dict[tuple[str, str], ModelTable] = {}
     for option in options:
-        key = (option.path, option.name)
-        tables.setdefault(key, ModelTable(*key)).options.append(option)
+        table = ModelTable(option.path, option.name, min_partition, one_node)
+        tables.setdefault((option.path, option.name), table).options.append(option)
     return list(tables.values())

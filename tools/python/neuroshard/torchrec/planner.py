@@ -2,10 +2,12 @@
 
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from copy import deepcopy
 
 from torch import nn
+from torchrec.distributed.planner.constants import MIN_CW_DIM
+from torchrec.distributed.planner.perf_models import NoopPerfModel
 from torchrec.distributed.planner.planners import (
     EmbeddingPlannerBase,
     EmbeddingShardingPlanner,
@@ -17,10 +19,14 @@ from torchrec.distributed.planner.planners import to_sharding_plan as sharding_p
 from torchrec.distributed.planner.types import (
     Enumerator,
     ParameterConstraints,
+    Partitioner,
+    PerfModel,
     PlanDebugStats,
+    PlanLoader,
     PlannerContextFingerprintError,
     PlannerError,
     PlannerErrorType,
+    Proposer,
     ShardingOption,
     Stats,
     StorageReservation,
@@ -28,15 +34,18 @@ from torchrec.distributed.planner.types import (
 )
 from torchrec.distributed.types import ModuleSharder, ShardingPlan
 
-from neuroshard._core import ExchangeTypes, Overlap, PlanCost, Planner, Weights
+from neuroshard._core import ExchangeTypes, Overlap, PlanCost, PlanExplanation, Planner, PlanResult, Task, Weights
 from neuroshard.errors import Error
-from neuroshard.torchrec.enumerators import NothingButThese, QuickEnumerator, estimate_times
+from neuroshard.torchrec.comparison import PlanComparison, PricedPlan
+from neuroshard.torchrec.enumerators import NothingButThese, QuickEnumerator, constraints_of, estimate_times
 from neuroshard.torchrec.exchange import exchange_of
+from neuroshard.torchrec.hardware import links_of, speed_of
 from neuroshard.torchrec.memory import MemoryCounter
 from neuroshard.torchrec.model_tables import DATA_PARALLEL, FUSED, AccessHistograms, ModelTable, model_tables, wrong_means
 from neuroshard.torchrec.plan_store import PlanStore, fingerprint_of, options_of, stored_plan
+from neuroshard.torchrec.settings import check_lengths, unknown_tables, unplanned_settings, unplanned_topology
 from neuroshard.torchrec.sharding_plans import plan_of_options
-from neuroshard.torchrec.table_search import Chosen, Planners, TableSearch, task_of
+from neuroshard.torchrec.table_search import Chosen, Iteration, Planners, TableSearch, loads_of, task_of
 
 logger: logging.Logger = logging.getLogger(__name__)
 
@@ -48,6 +57,12 @@ MOST_CANDIDATES = 1001
 SOURCE_OF_ESTIMATES = "torchrec:"
 CANDIDATES_OF_ESTIMATES = 32
 
+# The batch that the library prices unless a task has another one.
+SAMPLES = 65_536
+
+# Of which batches costs can be predicted.
+LEAST_SAMPLES, MOST_SAMPLES = 1 << 10, 1 << 22
+
 
 class NeuroShardPlanner(EmbeddingPlannerBase):
     """To use in the place of EmbeddingShardingPlanner.
@@ -57,7 +72,9 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
     leave nothing else. Tables that it cannot hold (those whose constraints leave only data-parallel or cached kinds;
     ...) are planned by EmbeddingShardingPlanner, and a warning names them.
 
-    Arguments up to `timeout_seconds` are those of EmbeddingShardingPlanner. Ours:
+    Arguments up to `plan_loader` are those of EmbeddingShardingPlanner; `proposer`, `partitioner`, `performance_model` and
+    `plan_loader`, parts of its search, are not used. Settings that neither plans nor costs depend on are named in a
+    warning, once. Ours:
       weights: cost models; None for the built-in ones.
       effort: "fast", "default" or "thorough".
       deadline_ms: each search returns the best plan found by then; there are several if TorchRec's estimates
@@ -71,6 +88,9 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
       plan_store: where plans are looked for before they are sought, and kept.
       candidates: how many of the plans of lowest predicted cost are estimated by TorchRec, 1 to 1,001: the one is
         taken that costs least by its estimates. None: 32 if the weights are trained on these, else 1.
+      min_partition: least width of shards of tables whose constraints give none. None: 128, as in TorchRec; less
+        makes cheaper plans, of more shards.
+      compare: let EmbeddingShardingPlanner plan as well, for `comparison`. It takes much longer than the search.
       exchange: how values and ids are sent. None: as the sharders' codecs (QCommsConfig) and use_index_dedup say.
       overlap: what runs beside what. None: nothing, all is added up. TrainPipelineSparseDist hides ids:
         Overlap(ids=True).
@@ -82,11 +102,15 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
         batch_size: int | None = None,
         enumerator: Enumerator | None = None,
         storage_reservation: StorageReservation | None = None,
+        proposer: Proposer | list[Proposer] | None = None,
+        partitioner: Partitioner | None = None,
+        performance_model: PerfModel | None = None,
         stats: Stats | list[Stats] | None = None,
         constraints: dict[str, ParameterConstraints] | None = None,
         debug: bool = True,
         callbacks: list[Callable[[list[ShardingOption]], list[ShardingOption]]] | None = None,
         timeout_seconds: int | None = None,
+        plan_loader: PlanLoader | None = None,
         *,
         weights: Weights | None = None,
         effort: str = "default",
@@ -97,9 +121,12 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
         cuts: str | None = None,
         plan_store: PlanStore | None = None,
         candidates: int | None = None,
+        min_partition: int | None = None,
+        compare: bool = False,
         exchange: ExchangeTypes | None = None,
         overlap: Overlap | None = None,
     ) -> None:
+        constraints = constraints_of(enumerator, constraints)
         super().__init__(
             topology=topology,
             batch_size=batch_size,
@@ -131,16 +158,30 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
         self._access_histograms = access_histograms or {}
         self._plan_store = plan_store
         self._given_exchange = exchange
-        self._exchange = ExchangeTypes()
-        self._overlap = overlap or Overlap()
+        self._compare = compare
+        self._given_batch_size = batch_size
+        self._min_partition = MIN_CW_DIM if min_partition is None else min_partition
+        self._iteration = Iteration(self._topology.intra_group_size, overlap=overlap or Overlap())
+        self._warned: set[str] = set()
         self._forget()
+        parts = {
+            "proposer": proposer,
+            "partitioner": partitioner,
+            "performance_model": performance_model,
+            "plan_loader": plan_loader,
+        }
+        self._warn_of_unused(name for name, given in parts.items() if given is not None)
+        self._warn_of_unused(unplanned_topology(self._topology))
 
     def _forget(self) -> None:
         """The last plan."""
         self._searches = 0
         self._selected: list[ShardingOption] = []
         self._search_space: list[ShardingOption] | None = None
+        self._task: Task | None = None
+        self._result: PlanResult | None = None
         self._cost: PlanCost | None = None
+        self._comparison: PlanComparison | None = None
         self._fingerprint: str | None = None
 
     def get_selected_options(self) -> list[ShardingOption]:
@@ -160,6 +201,41 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
         return self._cost
 
     @property
+    def task(self) -> Task | None:
+        """What `cost` is of: the tables that cost models know, with their rules, in the memory that reservations leave.
+        Times of the other tables, by TorchRec's estimates, are base loads of the devices."""
+        return self._task
+
+    @property
+    def result(self) -> PlanResult | None:
+        """What the library's search returned whose plan, or an alternative of it, was taken; its tables take the memory
+        that TorchRec estimates. None if there was no search: the plan is a stored one, or TorchRec's alone."""
+        return self._result
+
+    @property
+    def comparison(self) -> PlanComparison | None:
+        """What the last plan costs by the library's cost models and by TorchRec's estimates, and with `compare` what
+        TorchRec's own plan does."""
+        return self._comparison
+
+    def explain(self, *, rules: bool = False, deadline_ms: float | None = None) -> PlanExplanation:
+        """Why the last plan costs what it does, as Planner.explain() says it."""
+        task, cost = self._planned()
+        return self._planners.any_cuts.explain(task, cost.plan, rules=rules, deadline_ms=deadline_ms)
+
+    def what_if(
+        self, variants: Sequence[tuple[int, int]], *, deadline_ms: float | None = None
+    ) -> list[PlanResult | Exception]:
+        """What the tables of the last plan would cost on other devices: a result for each (ranks, bytes of one).
+        Memory is that of weights, by the library's formulas."""
+        return self._planners.any_cuts.plan_variants(self._planned()[0], variants, deadline_ms=deadline_ms)
+
+    def _planned(self) -> tuple[Task, PlanCost]:
+        if self._task is None or self._cost is None:
+            raise Error("planner: there is no plan with a predicted cost; call plan() or collective_plan() first")
+        return self._task, self._cost
+
+    @property
     def fingerprint(self) -> str | None:
         """Of what decided the last plan, by which the plan store has it. None without a store."""
         return self._fingerprint
@@ -176,12 +252,22 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
             sharders=sharders,
             constraints=self._constraints,
         )
+        check_lengths(self._constraints or {})
         self._search_space = self._enumerator.enumerate(module=module, sharders=sharders)
-        tables = model_tables(self._search_space)
+        tables = model_tables(
+            self._search_space,
+            min_partition=self._min_partition,
+            one_node=self._topology.intra_group_size >= self._topology.world_size,
+        )
         if not tables:
             return ShardingPlan({})
         self._check_access_histograms(tables)
-        self._exchange = self._exchange_of(tables, sharders)
+        self._warn_of_unused(unplanned_settings(tables, sharders, self._constraints or {}))
+        self._warn_of_unused(
+            f"constraints of {name} (the model has no such table)"
+            for name in unknown_tables(self._search_space, self._constraints or {})
+        )
+        self._iteration = self._iteration_of(tables, sharders)
         rooms = memory.available(available)
         selected = self._stored(tables, memory, rooms)
         if selected is None:
@@ -192,15 +278,21 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
             selected = callback(selected)
         wrong = wrong_means(selected, tables)
         if wrong:
-            logger.warning(
-                "neuroshard: TorchRec computes wrong outputs of %s: they are in a module with tables that pool by mean "
-                "and are sharded by rows; give these tables sharding_types that keep rows together",
-                ", ".join(wrong),
+            raise PlannerError(
+                f"TorchRec would compute wrong outputs of {', '.join(wrong)}: they are in a module with tables that pool "
+                "by mean and are sharded by rows; give these tables sharding_types that keep rows together",
+                PlannerErrorType.INPUT_VALIDATION,
             )
         self._selected = selected
-        self._cost = self._price(selected, tables, rooms)
+        self._task, self._cost = self._price(selected, tables, rooms)
         sharding_plan = sharding_plan_of_options(selected, self._topology)
-        self._log(sharding_plan, sharders, time.perf_counter() - start)
+        seconds = time.perf_counter() - start
+        theirs = self._plan_by_torchrec(tables, module, sharders, available) if self._compare else None
+        self._comparison = PlanComparison(
+            self._priced(sharding_plan, selected, self._cost),
+            None if theirs is None else self._price_theirs(theirs, tables, rooms),
+        )
+        self._log(sharding_plan, sharders, seconds)
         validate_modules_inclusion_in_sharding_plan(sharding_plan, module, sharders)
         validate_rank_assignment(sharding_plan, self._topology)
         validate_compute_kernels(selected)
@@ -224,8 +316,7 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
             memory,
             constraints,
             self._access_histograms,
-            self._exchange,
-            self._overlap,
+            self._iteration,
             self._candidates,
         )
         refusals = {t.full_name: reason for t in tables if (reason := self._refusal(t)) is not None}
@@ -235,7 +326,7 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
             ours = [t for t in tables if t.full_name not in refusals]
             rooms = [had - used for had, used in zip(memory.available(available), memory.used(others))]
             chosen = search.choose(ours, rooms, whole_columns, others) if ours else Chosen()
-            self._searches = search.runs
+            self._searches, self._result = search.runs, chosen.result
             if not chosen.refusals:
                 break
             # Once more: with rows of these cut, but no columns; or, if that has been tried, without them.
@@ -243,7 +334,7 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
             whole_columns |= new_grids
             refusals.update({name: reason for name, reason in chosen.refusals.items() if name not in new_grids})
         for name, reason in refusals.items():
-            logger.warning("neuroshard leaves table %s to TorchRec's planner: %s", name, reason)
+            self._warn_once(f"neuroshard leaves table {name} to TorchRec's planner: {reason}")
         uneven = sorted(option.fqn for option in chosen.options if has_unequal_widths(option))
         if uneven:
             logger.warning(
@@ -253,20 +344,43 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
             )
         return [*chosen.options, *others], chosen.complete
 
-    def _exchange_of(self, tables: Sequence[ModelTable], sharders: Sequence[ModuleSharder[nn.Module]]) -> ExchangeTypes:
-        """How the model's values are sent, as far as the weights can price it."""
+    def _iteration_of(self, tables: Sequence[ModelTable], sharders: Sequence[ModuleSharder[nn.Module]]) -> Iteration:
+        """What the model, its sharders and the topology say of an iteration, as far as the weights can price it."""
+        topology = self._topology
+        usual = Iteration(topology.intra_group_size, overlap=self._iteration.overlap)
         try:
-            exchange = self._given_exchange or exchange_of(tables, sharders)
+            exchange = self._given_exchange or exchange_of(tables, sharders, self._constraints or {})
+            speed = speed_of(topology, self._planners.by_columns.weights)
+            iteration = usual._replace(links=links_of(topology), speed=speed or 1.0, exchange=exchange)
         except Error as error:
             raise PlannerError(str(error), PlannerErrorType.INPUT_VALIDATION) from error
-        if self._like_torchrec and exchange != ExchangeTypes():
-            logger.warning(
-                "neuroshard predicts costs of %s as those of fp32 values and 64-bit ids: the weights are trained on "
-                "TorchRec's estimates of these",
-                exchange,
+        if speed is None:
+            self._warn_of_unused(["topology.hbm_mem_bw (the weights name no hardware with a datasheet to compare with)"])
+        if self._given_batch_size is not None:
+            of_all = self._given_batch_size * topology.world_size
+            samples = min(max(of_all, LEAST_SAMPLES), MOST_SAMPLES)
+            if samples != of_all:
+                self._warn_once(f"neuroshard predicts costs of {of_all:,} samples, batch_size of all ranks, as of {samples:,}")
+            iteration = iteration._replace(batch_size=samples)
+        if self._like_torchrec and iteration != usual:
+            self._warn_once(
+                "neuroshard predicts costs of %s as those of fp32 values, 64-bit ids, %s samples and TorchRec's "
+                "bandwidths: the weights are trained on TorchRec's estimates of these" % (exchange, f"{SAMPLES:,}")
             )
-            return ExchangeTypes()
-        return exchange
+            return usual
+        return iteration
+
+    def _warn_of_unused(self, settings: Iterable[str]) -> None:
+        """Once of each."""
+        new = [setting for setting in settings if setting not in self._warned]
+        self._warned.update(new)
+        if new:
+            logger.warning("neuroshard does not use these settings: %s", ", ".join(new))
+
+    def _warn_once(self, text: str) -> None:
+        if text not in self._warned:
+            self._warned.add(text)
+            logger.warning("%s", text)
 
     def _refusal(self, table: ModelTable) -> str | None:
         return table.refusal(self._constraints or {}, row_blocks=self._planners.cut_rows)
@@ -288,7 +402,7 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
         try:
             of_model = [t.table(constraints, self._access_histograms, t.rules(constraints)) for t in ours]
             if ours:
-                task = task_of(of_model, rooms, self._topology, self._exchange, self._overlap)
+                task = task_of(of_model, rooms, self._iteration)
                 by_search = f"{self._planners.any_cuts.fingerprint(task):016x}"
         except Error as error:
             raise PlannerError(str(error), PlannerErrorType.INPUT_VALIDATION) from error
@@ -328,9 +442,9 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
         available: Topology,
     ) -> list[ShardingOption]:
         """By TorchRec's planner."""
-        if not tables:
+        options = [option for table in tables for option in table.safe_options()]
+        if not options:
             return []
-        options = [option for table in tables for option in table.options]
         estimate_times(options, self._enumerator)
         planner = EmbeddingShardingPlanner(
             topology=self._topology,
@@ -351,22 +465,67 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
         selected: list[ShardingOption] = planner.get_selected_options()
         return selected
 
-    def _price(self, options: Sequence[ShardingOption], tables: Sequence[ModelTable], rooms: list[int]) -> PlanCost | None:
-        """Of all tables that cost models know, whoever planned them."""
+    def _plan_by_torchrec(
+        self,
+        tables: Sequence[ModelTable],
+        module: nn.Module,
+        sharders: list[ModuleSharder[nn.Module]],
+        available: Topology,
+    ) -> list[ShardingOption] | None:
+        """All tables; None if TorchRec's planner finds no plan."""
+        try:
+            return self._plan_others(tables, module, sharders, available)
+        except PlannerError as error:
+            logger.warning("neuroshard compares its plan with none, since TorchRec's planner has none: %s", error)
+            return None
+
+    def _price_theirs(
+        self, options: Sequence[ShardingOption], tables: Sequence[ModelTable], rooms: list[int]
+    ) -> PricedPlan:
+        _, cost = self._price(options, tables, rooms)
+        return self._priced(sharding_plan_of_options(list(options), self._topology), options, cost)
+
+    def _priced(self, plan: ShardingPlan, options: Sequence[ShardingOption], cost: PlanCost | None) -> PricedPlan:
+        estimated_ms = float(NoopPerfModel(self._topology).rate(list(options)))
+        return PricedPlan(plan, None if cost is None else cost.cost_ms, estimated_ms)
+
+    def _task_of(self, options: Sequence[ShardingOption], tables: Sequence[ModelTable], rooms: list[int]) -> Task | None:
+        """The tables that cost models know, whoever planned them, in the order of `options`. The others' load is that of
+        the devices. None: they know none."""
+        constraints = self._constraints or {}
         by_name = {table.full_name: table for table in tables}
-        replicas = self._planners.by_columns.weights.prices_replicas
-        priced = [option for option in options if may_be_priced(option, replicas)]
+        priced = [by_name[full_name(option)] for option in options if self._may_be_priced(option)]
         if not priced:
             return None
-        names = [f"{option.path}.{option.name}" if option.path else option.name for option in priced]
+        chosen = self._planners.choose_cuts
+        of_model = [
+            table.table(
+                constraints,
+                self._access_histograms,
+                table.rules(constraints, replicas=chosen, row_wise=chosen, node_blocks=chosen),
+            )
+            for table in priced
+        ]
+        others = [option for option in options if not self._may_be_priced(option)]
+        return task_of(of_model, rooms, self._iteration, loads_of(others, len(rooms)))
+
+    def _may_be_priced(self, option: ShardingOption) -> bool:
+        return may_be_priced(option, self._planners.by_columns.weights.prices_replicas)
+
+    def _price(
+        self, options: Sequence[ShardingOption], tables: Sequence[ModelTable], rooms: list[int]
+    ) -> tuple[Task | None, PlanCost | None]:
+        """The task of `options` and what they cost in it."""
         try:
-            of_model = [by_name[name].table(self._constraints or {}, self._access_histograms) for name in names]
-            task = task_of(of_model, rooms, self._topology, self._exchange, self._overlap)
-            return self._planners.by_columns.simulate(task, plan_of_options(priced, task))
+            task = self._task_of(options, tables, rooms)
+            if task is None:
+                return None, None
+            plan = plan_of_options([option for option in options if self._may_be_priced(option)], task)
+            return task, self._planners.by_columns.simulate(task, plan)
         except Error as error:
             # Of plans that are TorchRec's alone, on more devices than cost models know, say.
             logger.warning("neuroshard cannot predict what the plan costs: %s", error)
-            return None
+            return None, None
 
     def _log(
         self, sharding_plan: ShardingPlan, sharders: list[ModuleSharder[nn.Module]], seconds: float
@@ -392,6 +551,7 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
             )
         if self._cost is not None:
             logger.info("%s", self._cost)
+        logger.info("%s", self._comparison)
 
 
 class AlreadyReserved(StorageReservation):
@@ -420,6 +580,11 @@ def may_be_priced(option: ShardingOption, replicas: bool) -> bool:
     `replicas`."""
     known = replicas if option.sharding_type == DATA_PARALLEL else option.compute_kernel == FUSED
     return known and all(shard.size[1] % 4 == 0 for shard in option.shards)
+
+
+def full_name(option: ShardingOption) -> str:
+    """The one that ModelTable.full_name has."""
+    return f"{option.path}.{option.name}" if option.path else option.name
 
 
 def has_unequal_widths(option: ShardingOption) -> bool:

@@ -14,7 +14,17 @@ from torchrec.distributed.planner.types import (
     Topology,
 )
 
-from neuroshard._core import ExchangeTypes, Infeasibility, Overlap, Planner, PlanResult, Table, Task
+from neuroshard._core import (
+    Device,
+    ExchangeTypes,
+    Infeasibility,
+    NodeLinks,
+    Overlap,
+    Planner,
+    PlanResult,
+    Table,
+    Task,
+)
 from neuroshard.errors import Error
 from neuroshard.torchrec.memory import MemoryCounter, sized
 from neuroshard.torchrec.model_tables import (
@@ -49,6 +59,8 @@ class Chosen:
     """Tables that the plan cuts as TorchRec cannot, and why. If there are any, there is nothing else."""
     grids: set[str] = field(default_factory=set)
     """Those of them that it cuts by rows and columns."""
+    result: PlanResult | None = None
+    """Of the search that came across it."""
     complete: bool = True
     """False: a deadline ended a search."""
 
@@ -90,6 +102,19 @@ class Kinds(NamedTuple):
     """Row blocks for want of memory, whatever they cost: of all tables that TorchRec offers them for."""
 
 
+class Iteration(NamedTuple):
+    """What costs are of, beside tables and memory."""
+
+    devices_per_node: int
+    batch_size: int | None = None
+    """Of all ranks; None: that of the library."""
+    links: NodeLinks | None = None
+    speed: float = 1.0
+    """Of all devices, as Device has it."""
+    exchange: ExchangeTypes = ExchangeTypes()
+    overlap: Overlap = Overlap()
+
+
 class TableSearch:
     """Searches for one model. What fits is decided by TorchRec's estimates."""
 
@@ -102,8 +127,7 @@ class TableSearch:
         memory: MemoryCounter,
         constraints: Constraints,
         access_histograms: AccessHistograms,
-        exchange: ExchangeTypes,
-        overlap: Overlap,
+        iteration: Iteration,
         candidates: int,
     ) -> None:
         self._planners = planners
@@ -113,10 +137,10 @@ class TableSearch:
         self._memory = memory
         self._constraints = constraints
         self._access_histograms = access_histograms
-        self._exchange = exchange
-        self._overlap = overlap
+        self._iteration = iteration
         self._candidates = candidates
         self._others: Sequence[ShardingOption] = ()
+        self._base_ms: Sequence[float] = ()
         self._infeasible: Infeasibility | None = None
         self._complete = True
         self._known: dict[tuple[str, tuple[Piece, ...]], ShardingOption] = {}
@@ -132,12 +156,12 @@ class TableSearch:
         """The plan of lowest predicted cost that was found, in `rooms` bytes of each rank.
 
         `whole_columns`: tables that are not to be cut by columns. Rows are cut if columns alone find no room, and those
-        of tables that may be nothing else. `others`: what the ranks do besides, which counts where TorchRec's estimates
-        compare plans.
+        of tables that may be nothing else. `others`: what the ranks do besides, by TorchRec's estimates.
         Raises PlannerError if there is no plan.
         """
         self._infeasible = None
         self._others = others
+        self._base_ms = loads_of(others, self._topology.world_size)
         try:
             chosen = None
             any_cuts = self._planners.any_cuts
@@ -250,7 +274,7 @@ class TableSearch:
             limits = [room - reserved for room in rooms]
             result = None
             if max(limits) > 0:
-                result = self._plan(planner, task_of(sought, limits, self._topology, self._exchange, self._overlap))
+                result = self._plan(planner, task_of(sought, limits, self._iteration, self._base_ms))
             if result is None or result.plan is None or result.cost is None:
                 if reserved == 0:
                     break
@@ -304,7 +328,7 @@ class TableSearch:
             if self._candidates > 1:
                 estimated_ms = float(NoopPerfModel(self._topology).rate([*options, *self._others]))
             if estimated_ms < found.estimated_ms:
-                found = found._replace(chosen=Chosen(options), estimated_ms=estimated_ms)
+                found = found._replace(chosen=Chosen(options, result=result), estimated_ms=estimated_ms)
         assert found is not None
         return found
 
@@ -368,17 +392,37 @@ class TableSearch:
         return options
 
 
+def loads_of(options: Sequence[ShardingOption], ranks: int) -> list[float]:
+    """Milliseconds that `options`, with ranks, take on each by TorchRec's estimates."""
+    loads = [0.0] * ranks
+    for option in options:
+        for shard in option.shards:
+            loads[shard.rank] += shard.perf.total  # type: ignore[union-attr, index]
+    return loads
+
+
 def task_of(
-    tables: Sequence[Table], rooms: Sequence[int], topology: Topology, exchange: ExchangeTypes, overlap: Overlap
+    tables: Sequence[Table], rooms: Sequence[int], iteration: Iteration, base_ms: Sequence[float] = ()
 ) -> Task:
-    """For devices of `rooms` bytes. Devices without room have one byte, since tasks want some."""
+    """For devices of `rooms` bytes, which have something to do already. Devices without room have one byte, since tasks
+    want some."""
     rooms = [max(1, room) for room in rooms]
+    devices: int | list[Device] = len(rooms)
+    memory: int | list[int] | None = rooms if min(rooms) != max(rooms) else min(rooms)
+    if any(base_ms) or iteration.speed != 1.0:
+        loads = base_ms or [0.0] * len(rooms)
+        devices = [Device(room, speed=iteration.speed, base_ms=ms) for room, ms in zip(rooms, loads)]
+        memory = None
     return Task(
         tables,
-        len(rooms),
-        rooms if min(rooms) != max(rooms) else min(rooms),
+        devices,
+        memory,
         name="model",
-        devices_per_node=min(topology.intra_group_size, len(rooms)),
-        exchange=exchange,
-        overlap=overlap,
+        batch_size=iteration.batch_size,
+        # Tables say what batch takes their memory, see memory.sized().
+        count_buffers=False,
+        devices_per_node=min(iteration.devices_per_node, len(rooms)),
+        links=iteration.links,
+        exchange=iteration.exchange,
+        overlap=iteration.overlap,
     )

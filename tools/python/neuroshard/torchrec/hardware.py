@@ -1,0 +1,56 @@
+"""Links and speeds of a TorchRec topology, as tasks have them."""
+
+from torchrec.distributed.planner.constants import CROSS_NODE_BANDWIDTH, HBM_MEM_BW, INTRA_NODE_BANDWIDTH
+from torchrec.distributed.planner.types import CollectiveType, Topology
+
+from neuroshard._core import NodeLinks, Weights
+from neuroshard.errors import Error
+
+GB_S_OF_BYTES_PER_MS = 1e-6
+
+# What tasks take.
+LEAST_GB_S, MOST_GB_S = 1e-3, 1e6
+LEAST_SPEED, MOST_SPEED = 0.01, 100.0
+
+SAME_SPEED = 0.01
+
+
+def links_of(topology: Topology) -> NodeLinks | None:
+    """Bandwidths that are not TorchRec's defaults, which stand for no hardware; None: all are."""
+    node = min(topology.intra_group_size, topology.world_size)
+    bandwidths = topology.comms_bandwidths
+    in_node = bandwidths.get_bw(node, node, CollectiveType.ALL_TO_ALL)
+    between = topology.inter_host_bw
+    if node < topology.world_size:
+        between = bandwidths.get_bw(node, topology.world_size, CollectiveType.ALL_TO_ALL)
+    given: dict[str, float] = {}
+    for name, setting, bytes_per_ms, usual in (
+        ("in_node_gb_s", "intra_host_bw", in_node, INTRA_NODE_BANDWIDTH),
+        ("between_nodes_gb_s", "inter_host_bw", between, CROSS_NODE_BANDWIDTH),
+    ):
+        if bytes_per_ms == usual:
+            continue
+        given[name] = bytes_per_ms * GB_S_OF_BYTES_PER_MS
+        if not LEAST_GB_S <= given[name] <= MOST_GB_S:
+            raise Error(
+                f"topology: {setting} is {bytes_per_ms:g} bytes/ms; give bytes per millisecond, "
+                f"{LEAST_GB_S / GB_S_OF_BYTES_PER_MS:g} to {MOST_GB_S / GB_S_OF_BYTES_PER_MS:g}"
+            )
+    return NodeLinks(**given) if given else None
+
+
+def speed_of(topology: Topology, weights: Weights) -> float | None:
+    """By how much memory is faster than that of the hardware of `weights`; 1 if the topology has TorchRec's default.
+    None: it has not, and there is no datasheet to compare with."""
+    if topology.hbm_mem_bw == HBM_MEM_BW:
+        return 1.0
+    if weights.memory_gb_s is None:
+        return None
+    speed = float(topology.hbm_mem_bw * GB_S_OF_BYTES_PER_MS / weights.memory_gb_s)
+    if not LEAST_SPEED <= speed <= MOST_SPEED:
+        raise Error(
+            f"topology: hbm_mem_bw is {topology.hbm_mem_bw:g} bytes/ms, {speed:g} times that of the weights' hardware; "
+            "give bytes per millisecond, or weights= of hardware that is more alike"
+        )
+    # Datasheets are rounded, and equal devices are planned best.
+    return 1.0 if abs(speed - 1.0) < SAME_SPEED else speed
