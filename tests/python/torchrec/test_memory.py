@@ -16,7 +16,7 @@ import neuroshard
 from neuroshard.torchrec import NeuroShardPlanner
 from neuroshard.torchrec.memory import MemoryCounter
 from neuroshard.torchrec.model_tables import ModelTable, Piece, model_tables
-from neuroshard.torchrec.table_search import Planners, TableSearch
+from neuroshard.torchrec.table_search import Iteration, Planners, TableSearch
 
 RANKS = 4
 BATCH = 2048
@@ -81,8 +81,7 @@ def test_tables_take_what_torchrec_estimates(
         memory,
         constraints,
         {},
-        neuroshard.ExchangeTypes(),
-        neuroshard.Overlap(),
+        Iteration(RANKS),
         candidates=1,
     )
     given = [table.table(constraints, {}) for table in tables]

@@ -107,10 +107,10 @@ def test_use_index_dedup_and_codecs_of_sequences_are_read(caplog: pytest.LogCapt
     deduplicating = EmbeddingCollectionSharder(use_index_dedup=True)
     bag_sharder = EmbeddingBagCollectionSharder()
     tables = tables_of(model, LENGTHS)
-    assert exchange_of(tables, SHARDERS) == neuroshard.ExchangeTypes()
-    assert exchange_of(tables, [bag_sharder, deduplicating]) == neuroshard.ExchangeTypes(deduplicate_ids=True)
+    assert exchange_of(tables, SHARDERS, {}) == neuroshard.ExchangeTypes()
+    assert exchange_of(tables, [bag_sharder, deduplicating], {}) == neuroshard.ExchangeTypes(deduplicate_ids=True)
     # TorchRec deduplicates nothing that is pooled.
-    assert exchange_of(tables_of(bags(MIXED), {}), [bag_sharder, deduplicating]) == neuroshard.ExchangeTypes()
+    assert exchange_of(tables_of(bags(MIXED), {}), [bag_sharder, deduplicating], {}) == neuroshard.ExchangeTypes()
     narrow = get_qcomm_codecs_registry(
         QCommsConfig(forward_precision=CommType.FP16, backward_precision=CommType.FP8), device=torch.device("cpu")
     )

@@ -6,7 +6,6 @@ import inspect
 import logging
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 from fbgemm_gpu.split_embedding_configs import EmbOptimType, SparseType
@@ -299,7 +298,10 @@ def test_each_field_of_a_config(kind: type, caplog: pytest.LogCaptureFixture) ->
     usual = outcome(caplog, model())
     for name in sorted(names & set(CONFIG)):
         assert is_heeded(usual, outcome(caplog, model(**{name: CONFIG[name]})), name), name
-    assert "data_type FP8" in outcome(caplog, model(data_type=DataType.FP8))[1]
+    odd = model()
+    configs = odd.embedding_bag_configs() if kind is EmbeddingBagConfig else odd.embedding_configs()  # type: ignore[operator]
+    configs[0].data_type = DataType.NFP8
+    assert "data_type NFP8" in outcome(caplog, odd)[1]
 
 
 def wrapped(inner: EmbeddingBagCollection) -> dict[str, tuple[torch.nn.Module, ModuleSharder[Any]]]:
@@ -397,6 +399,12 @@ def test_a_table_of_one_row_is_not_cut_unless_asked() -> None:
     assert len(pieces_of(plan, "", "narrow")) > 1
 
 
+def test_columns_are_narrower_where_nothing_else_has_room() -> None:
+    model = bags({"mean": (20_000_000, 128)}, pooling=PoolingType.MEAN)
+    plan = planner(topology=topology(4, 8 * GIB), min_partition=None).plan(model, SHARDERS)
+    assert len(pieces_of(plan, "", "mean")) > 1
+
+
 def test_on_one_node_table_column_wise_is_chosen() -> None:
     tables = {"a": (4_000_000, 256), "b": (1000, 64)}
     given = {"a": ParameterConstraints(sharding_types=["table_column_wise"], pooling_factors=[30.0])}
@@ -411,20 +419,22 @@ def test_times_of_tables_that_torchrec_plans_are_loads() -> None:
     tables = {**{f"t{index}": (100_000, 128) for index in range(16)}, **cached}
     given = {
         name: ParameterConstraints(
-            sharding_types=["table_wise"], compute_kernels=["fused_uvm_caching"], pooling_factors=[2.0]
+            sharding_types=["table_wise"], compute_kernels=["fused_uvm_caching"], pooling_factors=[20.0]
         )
         for name in cached
     }
-    given.update({name: ParameterConstraints(pooling_factors=[20.0]) for name in tables.keys() - cached.keys()})
+    given.update({name: ParameterConstraints(pooling_factors=[60.0]) for name in tables.keys() - cached.keys()})
     made = planner(constraints=given, topology=topology(4))
     plan = made.plan(bags(tables), SHARDERS)
     assert made.task is not None
     loads = [device.base_ms for device in made.task.device_list]
     busy = {pieces_of(plan, "", name)[0][2] for name in cached}
     assert {rank for rank, load in enumerate(loads) if load > 0.0} == busy
-    assert made.cost is not None
-    compute = made.cost.compute_ms - np.array(loads)
-    assert max(compute[rank] for rank in busy) < min(compute[rank] for rank in range(4) if rank not in busy)
+    columns = [0] * 4
+    for name in tables.keys() - cached.keys():
+        for _, width, rank in pieces_of(plan, "", name):
+            columns[rank] += width
+    assert max(columns[rank] for rank in busy) < min(columns[rank] for rank in range(4) if rank not in busy)
 
 
 def test_planners_are_a_way_into_the_library() -> None:

@@ -116,12 +116,13 @@ class ModelTable:
         node_blocks: bool = False,
         row_blocks: bool = False,
         whole_columns: bool = False,
+        narrow: bool = False,
     ) -> TableRules:
         """What the search keeps to, so that TorchRec's kinds of sharding can do as planned.
 
         `replicas`, `row_wise`, `node_blocks` (of tables whose constraints name their kinds) and `row_blocks` (of all
         that may have some): whether there are any to be, those of tables that may be nothing else apart.
-        `whole_columns`: columns of this table are not cut.
+        `whole_columns`: columns of this table are not cut. `narrow`: to any width that constraints allow.
         """
         kinds = ["table"] if self.may_be_in_columns() else []
         if self.may_be_cut_by_columns() and not whole_columns:
@@ -136,7 +137,8 @@ class ModelTable:
             if node_blocks:
                 kinds += [kind for kind in self.named_node_kinds(constraints) if not (kind == "grid" and whole_columns)]
         constraint = constraints.get(self.name)
-        width = (constraint.min_partition if constraint is not None else None) or self.min_partition
+        given = constraint.min_partition if constraint is not None else None
+        width = given or (0 if narrow else self.min_partition)
         return TableRules(min_width=min(width, self.columns), kinds=kinds)
 
     def may_be_replicated(self, constraints: Constraints) -> bool:

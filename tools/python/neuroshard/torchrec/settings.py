@@ -133,7 +133,7 @@ def _of_configs(tables: Sequence[ModelTable]) -> Iterator[str]:
 
 def _given(of: object, kind: type, known: Set[str]) -> Iterator[str]:
     """Fields that are not among `known`, and not at their defaults."""
-    for field in fields(kind):  # type: ignore[arg-type]
+    for field in fields(kind):
         if field.name in known:
             continue
         usual = field.default_factory() if field.default_factory is not MISSING else field.default

@@ -100,6 +100,8 @@ class Kinds(NamedTuple):
     """Row blocks where these cost less, on all devices and on those of a node."""
     for_room: bool = False
     """Row blocks for want of memory, whatever they cost: of all tables that TorchRec offers them for."""
+    narrow: bool = False
+    """Columns of any width that constraints allow, for want of memory."""
 
 
 class Iteration(NamedTuple):
@@ -177,6 +179,8 @@ class TableSearch:
             if chosen is None and self._may_cut_rows(tables):
                 for_room = [kinds._replace(for_room=True) for kinds in [*cheaper, Kinds()]]
                 chosen = self._first_of(for_room, any_cuts, tables, equal, whole_columns)
+            if chosen is None and not by_rows:
+                chosen = self._search(self._planners.by_columns, tables, rooms, whole_columns, Kinds(narrow=True))
         except Error as error:
             raise PlannerError(str(error), PlannerErrorType.INPUT_VALIDATION) from error
         if chosen is None:
@@ -261,6 +265,7 @@ class TableSearch:
                     # Nothing is gained by cutting the rows of small tables.
                     row_blocks=kinds.for_room and not self._is_small(table, rooms),
                     whole_columns=table.full_name in whole_columns,
+                    narrow=kinds.narrow,
                 ),
             )
             for table in tables
@@ -397,7 +402,7 @@ def loads_of(options: Sequence[ShardingOption], ranks: int) -> list[float]:
     loads = [0.0] * ranks
     for option in options:
         for shard in option.shards:
-            loads[shard.rank] += shard.perf.total  # type: ignore[union-attr, index]
+            loads[shard.rank] += shard.perf.total
     return loads
 
 
