@@ -115,7 +115,7 @@ def test_use_index_dedup_and_codecs_of_sequences_are_read(caplog: pytest.LogCapt
         QCommsConfig(forward_precision=CommType.FP16, backward_precision=CommType.FP8), device=torch.device("cpu")
     )
     of_sequences = EmbeddingCollectionSharder(qcomm_codecs_registry=narrow, use_index_dedup=True)
-    assert exchange_of(tables_of(sequences(), LENGTHS), [of_sequences]) == neuroshard.ExchangeTypes(
+    assert exchange_of(tables_of(sequences(), LENGTHS), [of_sequences], {}) == neuroshard.ExchangeTypes(
         forward="fp16", backward="fp8", deduplicate_ids=True
     )
     usual, once = planner(constraints=LENGTHS, batch_size=512), planner(constraints=LENGTHS, batch_size=512)

@@ -12,22 +12,18 @@ SECONDS = 300
 
 
 def test_outputs_are_those_of_the_unsharded_model(tmp_path: Path) -> None:
-    ranks = [
-        subprocess.Popen(
-            [sys.executable, "wrapped_rank.py", str(rank), str(RANKS), str(tmp_path)],
-            cwd=HERE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
-        for rank in range(RANKS)
-    ]
+    logs = [tmp_path / f"log of rank {rank}" for rank in range(RANKS)]
+    ranks = []
+    for rank, log in enumerate(logs):
+        command = [sys.executable, "wrapped_rank.py", str(rank), str(RANKS), str(tmp_path)]
+        with log.open("w") as output:
+            ranks.append(subprocess.Popen(command, cwd=HERE, stdout=output, stderr=subprocess.STDOUT))
     try:
-        output = [rank.communicate(timeout=SECONDS)[0] for rank in ranks]
+        returned = [process.wait(timeout=SECONDS) for process in ranks]
     finally:
-        for rank in ranks:
-            rank.kill()
-    assert [rank.returncode for rank in ranks] == [0] * RANKS, "\n".join(text[-3000:] for text in output)
+        for process in ranks:
+            process.kill()
+    assert returned == [0] * RANKS, "\n".join(log.read_text()[-3000:] for log in logs)
     for rank in range(RANKS):
         results = json.loads((tmp_path / f"results of rank {rank}").read_text())
         for name in ("processed", "mean"):

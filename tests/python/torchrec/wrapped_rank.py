@@ -93,7 +93,8 @@ def error_of(of: str, named: dict[str, list[str]]) -> tuple[float, list[str]] | 
     )
     model = copy.deepcopy(unsharded)
     try:
-        plan = planner.collective_plan(model, sharders, dist.group.WORLD)
+        # All ranks alike: where one alone plans and finds none, the others would wait for it.
+        plan = planner.plan(model, sharders)
     except PlannerError as error:
         return str(error)
     sharded = DistributedModelParallel(model, device=torch.device("cpu"), plan=plan, sharders=sharders)
@@ -111,7 +112,7 @@ def error_of(of: str, named: dict[str, list[str]]) -> tuple[float, list[str]] | 
     sharded.eval()
     difference = (sharded(batch) - unsharded(batch)).abs().max()
     kinds = {sharding.sharding_type for of_module in plan.plan.values() for sharding in of_module.values()}  # type: ignore[attr-defined]
-    return float(difference), sorted(kinds)
+    return float(difference.detach()), sorted(kinds)
 
 
 dist.init_process_group("gloo", f"file://{FOLDER}/meet", rank=RANK, world_size=WORLD_SIZE)
