@@ -125,7 +125,7 @@ def test_replicas_are_kept_where_the_first_plan_is_refused() -> None:
     assert "data_parallel" in kinds_of(replicated)
     by_columns = planned(COLUMNS, room)
     assert replicated.cost is not None and by_columns.cost is not None
-    assert replicated.cost.cost_ms < 0.95 * by_columns.cost.cost_ms
+    assert replicated.cost.cost_ms < 0.96 * by_columns.cost.cost_ms
     # Nearly as good as where there is room.
     roomy = planned([*COLUMNS, "data_parallel"], 16 * GIB)
     assert roomy._searches == 1 and roomy.cost is not None
