@@ -36,7 +36,8 @@ void set_iterations(const Overlap& overlap, PlanCost& cost) {
                                .gradients_ms = gradients_ms});
     device.dense_ms = iteration.dense_ms;
     device.hidden_ms = iteration.hidden_ms;
-    device.hidden_fetch_ms = std::min(prefetched_ms, iteration.ms);
+    // Times that are predicted below 0 stay as they are.
+    device.hidden_fetch_ms = cost.prefetched ? std::min(prefetched_ms, iteration.ms) : 0.0;
   }
   cost.host_ms = overlap.host_ms;
   cost.cost_ms = with_host_ms(overlap, cost.slowest_ms());
