@@ -27,8 +27,7 @@ struct PlanCase {
 [[nodiscard]] std::vector<PlanCase> table_set_cases(const std::filesystem::path& folder,
                                                     std::vector<std::string> names,
                                                     const std::vector<int>& devices,
-                                                    double memory_gib,
-                                                    const HostMemory& host = {});
+                                                    double memory_gib, const HostMemory& host = {});
 
 /// `count` tasks of 1 to 200 tables of every kind, small and large (draw_wide_population()), with
 /// dims of 4 to 256, one in eight no power of two, on `devices` devices of `memory_gib`. Each is

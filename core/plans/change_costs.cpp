@@ -172,10 +172,10 @@ void ChangeCosts::add_costs(std::span<const PlanChange> changes,
       const double own_ms = compute_ms[of] + replicas_ms[device];
       const Iteration iteration =
           iteration_of(overlap_, {.own_ms = own_ms + backward_ms[of] + forward_ms[of],
-                                     .ids_ms = ids_ms,
-                                     .all_reduce_ms = all_reduce_ms_,
-                                     .outputs_ms = outputs_ms,
-                                     .gradients_ms = gradients_ms});
+                                  .ids_ms = ids_ms,
+                                  .all_reduce_ms = all_reduce_ms_,
+                                  .outputs_ms = outputs_ms,
+                                  .gradients_ms = gradients_ms});
       return std::max(iteration.ms, static_cast<double>(prefetched_ms[device]));
     };
     cost.plan_ms = -std::numeric_limits<double>::infinity();

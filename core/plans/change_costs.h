@@ -93,12 +93,12 @@ class ChangeCosts {
   std::vector<float> speed_;    ///< [devices]
   Overlap overlap_;
   double all_reduce_ms_;
-  bool any_slices_;                  ///< Else the plan has no operators of slices, no all-to-alls.
-  std::vector<double> replicas_ms_;  ///< [devices]
-  std::vector<float> compute_ms_;    ///< [devices]: with base loads and speeds.
+  bool any_slices_;                   ///< Else the plan has no operators of slices, no all-to-alls.
+  std::vector<double> replicas_ms_;   ///< [devices]
+  std::vector<float> compute_ms_;     ///< [devices]: with base loads and speeds.
   std::vector<float> prefetched_ms_;  ///< [devices]
-  std::vector<float> dim_sums_;      ///< [devices]
-  std::vector<std::int64_t> ids_;    ///< [devices]
+  std::vector<float> dim_sums_;       ///< [devices]
+  std::vector<std::int64_t> ids_;     ///< [devices]
 };
 
 }  // namespace neuroshard

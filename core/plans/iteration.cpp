@@ -28,12 +28,11 @@ void set_iterations(const Overlap& overlap, PlanCost& cost) {
     const double prefetched_ms = cost.prefetched ? device.fetch_ms : 0.0;
     const double own_ms =
         device.compute_ms - prefetched_ms + device.backward_ms + device.forward_ms;
-    const Iteration iteration =
-        iteration_of(overlap, {.own_ms = own_ms,
-                               .ids_ms = device.ids_ms,
-                               .all_reduce_ms = device.all_reduce_ms,
-                               .outputs_ms = outputs_ms,
-                               .gradients_ms = gradients_ms});
+    const Iteration iteration = iteration_of(overlap, {.own_ms = own_ms,
+                                                       .ids_ms = device.ids_ms,
+                                                       .all_reduce_ms = device.all_reduce_ms,
+                                                       .outputs_ms = outputs_ms,
+                                                       .gradients_ms = gradients_ms});
     device.dense_ms = iteration.dense_ms;
     device.hidden_ms = iteration.hidden_ms;
     // Times that are predicted below 0 stay as they are.

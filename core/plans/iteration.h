@@ -38,8 +38,8 @@ struct Iteration {
   return overlap.host_ms > 0.0 ? std::max(slowest_ms, overlap.host_ms) : slowest_ms;
 }
 
-/// Fills in DeviceCost::dense_ms, hidden_ms and hidden_fetch_ms of all devices, PlanCost::cost_ms and host_ms, from
-/// what else devices do.
+/// Fills in DeviceCost::dense_ms, hidden_ms and hidden_fetch_ms of all devices, PlanCost::cost_ms
+/// and host_ms, from what else devices do.
 void set_iterations(const Overlap& overlap, PlanCost& cost);
 
 }  // namespace neuroshard

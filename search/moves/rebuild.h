@@ -82,9 +82,9 @@ class Rebuild {
   std::vector<char> is_changed_;
   AlignedVector<float> trial_sums_;
   std::vector<float> heads_;
-  std::vector<double> compute_ms_;  ///< [devices]: with a slice more.
+  std::vector<double> compute_ms_;     ///< [devices]: with a slice more.
   std::vector<double> prefetched_ms_;  ///< Likewise.
-  std::vector<double> values_;      ///< [devices], or those of places.
+  std::vector<double> values_;         ///< [devices], or those of places.
 };
 
 }  // namespace neuroshard

@@ -54,10 +54,10 @@ struct PlanSums {
   int replica_count = 0;
 
   // By StatePrices:
-  std::vector<float> compute_ms;   ///< [devices]: of slices.
-  std::vector<float> seen;         ///< [devices]: columns as the communication models see them.
-  std::vector<float> backward_ms;  ///< [devices]
-  std::vector<double> total_ms;    ///< [devices]: without ids, all-reduce and dense part.
+  std::vector<float> compute_ms;      ///< [devices]: of slices.
+  std::vector<float> seen;            ///< [devices]: columns as the communication models see them.
+  std::vector<float> backward_ms;     ///< [devices]
+  std::vector<double> total_ms;       ///< [devices]: without ids, all-reduce and dense part.
   std::vector<double> prefetched_ms;  ///< [devices]: the least that each takes.
   double replicas_ms = 0.0;
   double all_reduce_ms = 0.0;

@@ -61,8 +61,9 @@ void add_tasks_and_plans(Seeds& seeds) {
       "exchange": {"forward": "fp16", "backward": "bf16", "ids": "int32", "forward_share": 0.5,
                    "deduplicate_ids": true},
       "overlap": {"ids": true, "dense_ms": 3.5, "host_ms": 7}})");
-  seeds.add("task",
-            small + R"([{"row": 5, "dim": 8, "pooling_factor": 1, "popularity": [[2, 0.75], [4, 1]]},
+  seeds.add(
+      "task",
+      small + R"([{"row": 5, "dim": 8, "pooling_factor": 1, "popularity": [[2, 0.75], [4, 1]]},
       {"row": 9, "dim": 4, "pooling_factor": 2, "popularity": {"zipf_exponent": 1.1},
        "rules": {"keep_in_hbm": true}}], "devices": 2, "memory_gb": 1,
       "host_memory": {"gb": 2, "link_gb_s": 25, "policy": "static", "prefetch": true}})");

@@ -37,8 +37,8 @@ void set_host_field(std::string_view name, std::optional<std::string_view> value
   } else if (name == kHostPrefetchField) {
     host.prefetch = flag_of(name, value);
   } else {
-    reject_field(name, std::string(kHostGbField) + ", " + kHostLinkField + ", " +
-                           kHostPolicyField + ", " + kHostPrefetchField);
+    reject_field(name, std::string(kHostGbField) + ", " + kHostLinkField + ", " + kHostPolicyField +
+                           ", " + kHostPrefetchField);
   }
 }
 

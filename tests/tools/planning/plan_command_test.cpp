@@ -142,7 +142,8 @@ TEST(PlanCommand, SaysWhatWaitsInHostMemory) {
   EXPECT_LT(plan["devices"][0]["shard"][0]["hbm_share"], 1.0);
   EXPECT_THAT(plan["notes"].dump(), HasSubstr("host memory: 8.00 GiB for each device at 25 GB/s"));
   EXPECT_THAT(plan_as("table", "gb=8,link_gb_s=25").out,
-              ::testing::AllOf(HasSubstr("fetch"), ContainsRegex("host +rows of 2 tables wait in [0-9.]+ GiB")));
+              ::testing::AllOf(HasSubstr("fetch"),
+                               ContainsRegex("host +rows of 2 tables wait in [0-9.]+ GiB")));
   EXPECT_THAT(plan_as("table", "gb=8,link_gb_s=25,prefetch").out,
               HasSubstr("ms of fetched rows run behind the iteration before"));
   EXPECT_LT(json::parse(plan_as("json", "gb=8,link_gb_s=25,policy=static").out)["cost_ms"],

@@ -32,8 +32,9 @@ void bind_host_memory(nb::module_& module) {
           "__init__",
           [](HostMemory* self, std::int64_t bytes, double link_gb_s, std::string_view policy,
              bool prefetch) {
-            new (self) HostMemory(checked_host_memory(
-                {.bytes = bytes, .link_gb_s = link_gb_s, .policy = host_policy_from_name(policy),
+            new (self) HostMemory(checked_host_memory({.bytes = bytes,
+                                                       .link_gb_s = link_gb_s,
+                                                       .policy = host_policy_from_name(policy),
                                                        .prefetch = prefetch}));
           },
           "bytes"_a, "link_gb_s"_a, nb::kw_only(), "policy"_a = "lru", "prefetch"_a = false,

@@ -119,11 +119,11 @@ auto fields_of(S& s) {
 template <IsA<DeviceCost> S>
 auto fields_of(S& s) {
   auto& [compute_ms, forward_ms, backward_ms, ids_ms, replicas_ms, all_reduce_ms, dense_ms,
-         fetch_ms, hidden_fetch_ms, hidden_ms, memory_bytes, host_bytes, dim_sum, lookups, slices, memory,
-         reserved_bytes, speed, base_ms, base_bytes, free_bytes] = s;
+         fetch_ms, hidden_fetch_ms, hidden_ms, memory_bytes, host_bytes, dim_sum, lookups, slices,
+         memory, reserved_bytes, speed, base_ms, base_bytes, free_bytes] = s;
   return std::tie(compute_ms, forward_ms, backward_ms, ids_ms, replicas_ms, all_reduce_ms, dense_ms,
-                  fetch_ms, hidden_fetch_ms, hidden_ms, memory_bytes, host_bytes, dim_sum, lookups, slices, memory,
-                  reserved_bytes, speed, base_ms, base_bytes, free_bytes);
+                  fetch_ms, hidden_fetch_ms, hidden_ms, memory_bytes, host_bytes, dim_sum, lookups,
+                  slices, memory, reserved_bytes, speed, base_ms, base_bytes, free_bytes);
 }
 
 template <IsA<PlanCost> S>

@@ -192,17 +192,19 @@ void bind_task(nb::module_& module) {
              std::optional<NodeLinks> links, const std::optional<ExchangeTypes>& exchange,
              const std::optional<Overlap>& overlap, const std::optional<HostMemory>& host_memory,
              std::vector<TableGroup> groups) {
-            new (self) NamedTask(make_task(
-                std::move(tables), std::move(devices), memory_bytes, std::move(name),
-                std::move(notes), reserved_bytes, reserved_share, batch_size, count_buffers,
-                devices_per_node, links, exchange.value_or(ExchangeTypes{}), overlap.value_or(Overlap{}),
-                host_memory.value_or(HostMemory{}), std::move(groups)));
+            new (self) NamedTask(
+                make_task(std::move(tables), std::move(devices), memory_bytes, std::move(name),
+                          std::move(notes), reserved_bytes, reserved_share, batch_size,
+                          count_buffers, devices_per_node, links,
+                          exchange.value_or(ExchangeTypes{}), overlap.value_or(Overlap{}),
+                          host_memory.value_or(HostMemory{}), std::move(groups)));
           },
           "tables"_a, "devices"_a, "memory_bytes"_a = nb::none(), nb::kw_only(), "name"_a = "",
           "notes"_a = std::vector<std::string>{}, "reserved_bytes"_a = 0, "reserved_share"_a = 0.0,
-          "batch_size"_a = nb::none(), "count_buffers"_a = true, "devices_per_node"_a = kDefaultDevicesPerNode,
-          "links"_a = nb::none(), "exchange"_a = nb::none(), "overlap"_a = nb::none(),
-          "host_memory"_a = nb::none(), "groups"_a = std::vector<TableGroup>{},
+          "batch_size"_a = nb::none(), "count_buffers"_a = true,
+          "devices_per_node"_a = kDefaultDevicesPerNode, "links"_a = nb::none(),
+          "exchange"_a = nb::none(), "overlap"_a = nb::none(), "host_memory"_a = nb::none(),
+          "groups"_a = std::vector<TableGroup>{},
           "`devices`: how many, or a list of all of them. `memory_bytes`: of one device, or a "
           "list of "
           "those of each; not if devices are listed, which have it. `notes`: assumptions, which "
