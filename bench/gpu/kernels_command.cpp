@@ -6,6 +6,7 @@
 #include "bench/commands.h"
 #include "bench/common_options.h"
 #include "bench/gpu/case_times.h"
+#include "bench/gpu/host_rows_kernel.h"
 #include "bench/gpu/kernel_cases.h"
 #include "bench/gpu/shared_load_kernel.h"
 #include "bench/inputs/random_comm.h"
@@ -36,6 +37,7 @@ struct KernelsOptions {
   int repetitions = 5;
   double min_seconds = 0.05;
   bool loads_only = false;
+  bool host_rows = false;
   std::string only;
 };
 
@@ -84,6 +86,23 @@ void measure_loads(int device, int repetitions, JsonReport& report, std::ostream
   out << table.str() << '\n';
 }
 
+void measure_host_rows(int device, int repetitions, std::ostream& out) {
+  const gpu::CurrentDevice current(device);
+  const gpu::Stream stream;
+  EventTimer timer;
+  out << "\nA plain copy from the host: "
+      << three_digits(host_copy_rate(repetitions, timer, stream)) << " GB/s.\n\n";
+  MarkdownTable table({"bytes of a row", "from the host, GB/s", "million rows/s",
+                       "to the host, GB/s", "both at once, GB/s each"});
+  for (const int bytes : host_row_bytes()) {
+    const HostRowRates rates = host_row_rates(bytes, repetitions, timer, stream);
+    table.add_row({with_separators(bytes), three_digits(rates.fetched),
+                   three_digits(1e3 * rates.fetched / bytes), three_digits(rates.evicted),
+                   three_digits(rates.both)});
+  }
+  out << table.str();
+}
+
 void run_kernels(const KernelsOptions& options, std::ostream& out) {
   const std::optional<int> device = usable_device();
   if (!device) {
@@ -96,6 +115,7 @@ void run_kernels(const KernelsOptions& options, std::ostream& out) {
   const bool random_comm = complete_with_random_comm(models, 128);
   Context context = machine_context();
   out << context_block(context);
+  if (options.host_rows) return measure_host_rows(*device, options.repetitions, out);
   JsonReport report;
   measure_loads(*device, options.repetitions, report, out);
   const auto write_json = [&] {
@@ -145,6 +165,8 @@ void add_kernels_command(CLI::App& program, Action& chosen) {
       ->check(seconds_between(1e-6, 3600.0))
       ->capture_default_str();
   command->add_flag("--loads-only", options->loads_only, "Only the loads from shared memory");
+  command->add_flag("--host-rows", options->host_rows,
+                    "Only how fast scattered rows come from the host's memory, and go back");
   command->add_option("--only", options->only, "Only kernels whose names have this text")
       ->type_name("TEXT");
   command->callback([options, &chosen] {

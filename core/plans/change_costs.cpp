@@ -176,7 +176,8 @@ void ChangeCosts::add_costs(std::span<const PlanChange> changes,
                                   .all_reduce_ms = all_reduce_ms_,
                                   .outputs_ms = outputs_ms,
                                   .gradients_ms = gradients_ms});
-      return std::max(iteration.ms, static_cast<double>(prefetched_ms[device]));
+      return prefetches(task_) ? std::max<double>(iteration.ms, prefetched_ms[device])
+                               : iteration.ms;
     };
     cost.plan_ms = -std::numeric_limits<double>::infinity();
     for (std::size_t device = 0; device < devices_; ++device) {

@@ -20,9 +20,11 @@ inline constexpr std::size_t kHostPoints = 40;
 /// What a slice, or a device with all of its slices, needs at each point.
 struct HostCurve {
   using Bytes = std::array<std::int64_t, kHostPoints>;
-  Bytes hbm{};      ///< In HBM, buffers and what a cache needs to know its rows included.
-  Bytes fetched{};  ///< Moved between the host and HBM in an iteration, in both directions.
-  Bytes host{};     ///< In the host's memory.
+  Bytes hbm{};  ///< In HBM, buffers and what a cache needs to know its rows included.
+  /// Moved between the host and HBM in an iteration, in both directions. A row counts at least what
+  /// the link moves in the time that a row takes.
+  Bytes fetched{};
+  Bytes host{};  ///< In the host's memory.
 
   void add(const HostCurve& more, int sign = 1) {
     for (std::size_t i = 0; i < kHostPoints; ++i) {
@@ -54,7 +56,7 @@ struct HostPoint {
 class HostCurves {
  public:
   explicit HostCurves(const Task& task)
-      : policy_(task.host.policy), samples_(static_cast<double>(task.batch_size)) {}
+      : host_(task.host), samples_(static_cast<double>(task.batch_size)) {}
 
   /// `columns` columns of so many rows of `table`, which stays where it is.
   [[nodiscard]] HostCurve of(const Table& table, std::int64_t first_row, std::int64_t rows,
@@ -64,7 +66,7 @@ class HostCurves {
   using RowsOfTable = std::array<RowReuse::Rows, kHostPoints>;  ///< At each point.
   const RowsOfTable& rows_of(const Table& table);
 
-  HostPolicy policy_;
+  HostMemory host_;
   double samples_;
   std::map<const Table*, RowsOfTable> tables_;
 };

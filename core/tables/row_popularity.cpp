@@ -16,8 +16,10 @@ constexpr double kFirstRanks = 16.0;
 constexpr double kStepOfRanks = 1.25;
 /// Sums of shares may be rounded.
 constexpr double kShareTolerance = 1e-3;
-/// Rows further down the list may seem this much more popular, by rounding.
+/// Rows further down the list may seem this much more popular, by rounding: times, and share of all
+/// lookups.
 constexpr double kRounding = 1.01;
+constexpr double kRoundedShare = 1e-6;
 constexpr double kMostExponent = 4.0;
 /// Halvings of the range of exponents: more digits than histograms have.
 constexpr int kHalvings = 24;
@@ -77,8 +79,9 @@ std::optional<std::string> popularity_problem_of(const std::vector<PopularRows>&
       return where + " is [" + shortest_text(count) + ", " + shortest_text(share) +
              "]; give so many of the hottest rows and their share of all lookups, both growing";
     }
-    const double density = (share - last.share) / (count - last.rows);
-    if (i > 0 && density > last_density * kRounding) {
+    const double rows_more = count - last.rows;
+    const double density = (share - last.share) / rows_more;
+    if (i > 0 && share - last.share > last_density * rows_more * kRounding + kRoundedShare) {
       return where +
              " adds rows that are looked up more often than those before; count the "
              "hottest rows first";

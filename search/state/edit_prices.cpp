@@ -283,7 +283,9 @@ void EditPrices::set_price(Trial& trial, EditPrice& price, double own_ms, double
                            double gradients_ms) const {
   const Iteration iteration = prices_.iteration(own_ms, trial.ids_ms, outputs_ms, gradients_ms);
   trial.hidden_ms = iteration.hidden_ms;
-  price.cost_ms = std::max(iteration.ms, trial.prefetched_ms) + trial.terms_ms;
+  price.cost_ms =
+      (prices_.prefetch() ? std::max(iteration.ms, trial.prefetched_ms) : iteration.ms) +
+      trial.terms_ms;
   price.objective_ms = price.cost_ms + prices_.guide_ms(trial.square) +
                        prices_.memory_ms(price.missing_bytes, price.cost_ms);
 }

@@ -49,7 +49,7 @@ Needs needs_of(const Task& task, const Table& table, const TableSlice& slice,
     return {.hbm = static_cast<double>(stored.buffers + stored.rows)};
   }
   return {.hbm = static_cast<double>(stored.buffers) + in_hbm,
-          .fetched = 2.0 * missed * bytes,
+          .fetched = 2.0 * missed * std::max(bytes, 21.0 * task.host.link_gb_s),
           .host = lru ? static_cast<double>(stored.rows)
                       : static_cast<double>(stored.rows) - there * bytes};
 }

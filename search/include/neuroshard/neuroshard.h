@@ -24,6 +24,7 @@
 #include "neuroshard/fitting.h"
 #include "neuroshard/hardware.h"
 #include "neuroshard/histogram_scale.h"
+#include "neuroshard/host_memory.h"
 #include "neuroshard/kind_prices.h"
 #include "neuroshard/node_columns.h"
 #include "neuroshard/node_links.h"

@@ -141,6 +141,28 @@ def test_plans_go_to_and_fro() -> None:
         to_sharding_plan(more, result.plan, model, topology=topology(), sharders=SHARDERS)
 
 
+def test_rows_that_wait_in_host_memory_are_cached() -> None:
+    model = torch.nn.ModuleDict({"x": bags(MIXED)})
+    tables = [neuroshard.Table(rows, dim, 1.0, name=f"x.{name}") for name, (rows, dim) in MIXED.items()]
+    host = neuroshard.HostMemory(16 * GIB, 25.0)
+    task = neuroshard.Task(tables, 4, GIB // 4, host_memory=host)
+    result = neuroshard.plan(task)
+    assert result.plan is not None and result.cost is not None
+    sharding = to_sharding_plan(task, result.plan, model, topology=topology(), sharders=SHARDERS).plan["x"]
+    kernels = {name: of_table.compute_kernel for name, of_table in sharding.items()}
+    assert kernels["a"] == "fused_uvm_caching" and kernels["e"] in ("fused", "dense")
+    params = sharding["a"].cache_params
+    assert params is not None and params.load_factor is not None and 0 < params.load_factor < 1
+    shares = [s for piece, s in zip(result.plan.slices, result.cost.hbm_shares) if piece.table == 0]
+    assert min(shares) <= params.load_factor <= max(shares)
+    static = neuroshard.Task(tables, 4, GIB // 4, host_memory=neuroshard.HostMemory(16 * GIB, 25.0, policy="static"))
+    with pytest.raises(neuroshard.Error, match='use "lru"'):
+        to_sharding_plan(static, result.plan, model, topology=topology(), sharders=SHARDERS)
+    plain = neuroshard.Task(tables, 4, 16 * GIB)
+    uncached = to_sharding_plan(plain, result.plan, model, topology=topology(), sharders=SHARDERS).plan["x"]
+    assert all(of_table.cache_params is None for of_table in uncached.values())
+
+
 def test_optimizers_data_types_and_memory_are_minded() -> None:
     # 2 GB of fp32 weights; with Adam's state 6 GB, more than three devices of 1.8 GB have.
     sizes = {f"t{index}": (1_000_000, 64) for index in range(8)}

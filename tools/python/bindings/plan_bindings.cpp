@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "core/base/message_text.h"
+#include "core/plans/host_rows.h"
 #include "neuroshard/column_halvings.h"
 #include "neuroshard/error.h"
 #include "neuroshard/plan.h"
@@ -133,6 +134,15 @@ void bind_plan(nb::module_& module) {
         return slices_by_device(plan);
       },
       "task"_a, "plan"_a, "The slices on each device.");
+  module.def(
+      "hbm_shares",
+      [](const NamedTask& task, const Plan& plan) {
+        validate(plan, task.task);
+        return task.task.host.bytes > 0 ? hosted_plan(task.task, plan).hbm_shares
+                                        : std::vector<double>(plan.slices.size(), 1.0);
+      },
+      "task"_a, "plan"_a,
+      "By slice, the share of its rows that HBM has room for; 1 of a task without host memory.");
   module.def(
       "load_plan",
       [](const std::filesystem::path& path, const NamedTask& task) {

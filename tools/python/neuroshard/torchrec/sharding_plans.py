@@ -7,9 +7,10 @@ from torchrec.distributed.planner.enumerators import EmbeddingEnumerator
 from torchrec.distributed.planner.planners import to_sharding_plan as sharding_plan_of_options
 from torchrec.distributed.planner.types import ShardingOption, Topology
 from torchrec.distributed.sharding_plan import get_default_sharders
-from torchrec.distributed.types import EnumerableShardingSpec, ModuleSharder, ShardingPlan
+from torchrec.distributed.embedding_types import EmbeddingComputeKernel
+from torchrec.distributed.types import CacheAlgorithm, CacheParams, EnumerableShardingSpec, ModuleSharder, ShardingPlan
 
-from neuroshard._core import Plan, Task, slices_by_device
+from neuroshard._core import Plan, Task, hbm_shares, slices_by_device
 from neuroshard.errors import Error
 from neuroshard.placed_slices import PlacedSlice, plan_from_slices
 from neuroshard.torchrec.model_tables import DATA_PARALLEL, Constraints, Piece, model_tables
@@ -37,10 +38,11 @@ def to_sharding_plan(
 
     Tables of `task` are those of `module` by name: path of the module, a dot, name of the table.
     Tables that the plan cuts by rows become row-wise or table-row-wise ones, or grids, if these are the blocks
-    into which TorchRec cuts them; those that it replicates are data-parallel. Raises Error if a table is missing on either side, or cannot be sharded as
-    planned.
+    into which TorchRec cuts them; those that it replicates are data-parallel. Tables of which rows wait in host memory
+    are cached (fused_uvm_caching). Raises Error if a table is missing on either side, or cannot be sharded as planned.
     """
     constraints = constraints or {}
+    load_factors = cache_load_factors(task, plan, topology)
     enumerator = EmbeddingEnumerator(topology=topology, batch_size=1, constraints=dict(constraints))
     found = model_tables(enumerator.enumerate(module, list(sharders or get_default_sharders())))
     in_model = {table.full_name: table for table in found}
@@ -77,8 +79,32 @@ def to_sharding_plan(
         refusal = table.refusal(constraints, row_blocks=True) or table.refusal_of(of_table, constraints)
         if refusal is not None:
             raise Error(f"plan: table {name} cannot be sharded as planned: {refusal}")
-        options.append(table.sharded(of_table))
+        option = table.sharded(of_table)
+        if index in load_factors:
+            option.compute_kernel = EmbeddingComputeKernel.FUSED_UVM_CACHING.value
+            option.cache_params = CacheParams(algorithm=CacheAlgorithm.LRU, load_factor=load_factors[index])
+        options.append(option)
     return sharding_plan_of_options(options, topology)
+
+
+def cache_load_factors(task: Task, plan: Plan, topology: Topology) -> dict[int, float]:
+    """Of tables whose rows do not all fit into HBM, by number: the share that does, over all slices. TorchRec has one
+    for a table, and FBGEMM one for all tables of an operator. Raises Error if TorchRec cannot do so."""
+    taken: dict[int, float] = {}
+    size: dict[int, float] = {}
+    for piece, share in zip(plan.slices, hbm_shares(task, plan)):
+        elements = float(piece.rows * piece.dim)
+        taken[piece.table] = taken.get(piece.table, 0.0) + share * elements
+        size[piece.table] = size.get(piece.table, 0.0) + elements
+    factors = {table: taken[table] / size[table] for table in size if taken[table] < size[table]}
+    host = task.host_memory
+    if not factors or host is None:
+        return {}
+    if host.policy != "lru":
+        raise Error(f'plan: rows are in host memory by the policy "{host.policy}", but TorchRec has caches; use "lru"')
+    if topology.compute_device == "cpu":
+        raise Error("plan: rows are in host memory, and TorchRec caches them on GPUs alone; plan without host_memory")
+    return factors
 
 
 def from_sharding_plan(sharding_plan: ShardingPlan, task: Task) -> Plan:
