@@ -37,7 +37,7 @@ Rebuild::Rebuild(const PlanState& state, StatePrices& prices, Random& random)
       trial_sums_(devices_ * width_),
       heads_(devices_),
       compute_ms_(devices_),
-      prefetched_ms_(devices_),
+      prefetched_ms_(devices_, kNoPrefetch),
       values_(devices_) {}
 
 void Rebuild::begin() {

@@ -90,7 +90,7 @@ void EditPrices::change(int device, int shard, int sign) {
                         .bytes = s.bytes[d],
                         .price_ms = s.price_ms[d],
                         .ready_ms = 0.0,
-                        .prefetched_ms = 0.0});
+                        .prefetched_ms = kNoPrefetch});
   }
   Touched& touched = touched_[slots_[d]];
   const ShardLoad& load = state_.catalog().load(shard);
@@ -283,9 +283,7 @@ void EditPrices::set_price(Trial& trial, EditPrice& price, double own_ms, double
                            double gradients_ms) const {
   const Iteration iteration = prices_.iteration(own_ms, trial.ids_ms, outputs_ms, gradients_ms);
   trial.hidden_ms = iteration.hidden_ms;
-  price.cost_ms =
-      (prices_.prefetch() ? std::max(iteration.ms, trial.prefetched_ms) : iteration.ms) +
-      trial.terms_ms;
+  price.cost_ms = std::max(iteration.ms, trial.prefetched_ms) + trial.terms_ms;
   price.objective_ms = price.cost_ms + prices_.guide_ms(trial.square) +
                        prices_.memory_ms(price.missing_bytes, price.cost_ms);
 }

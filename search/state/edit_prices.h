@@ -66,7 +66,7 @@ class EditPrices {
     bool refused = false;
     double ids_ms = 0.0;
     double hidden_ms = 0.0;
-    double prefetched_ms = 0.0;  ///< The most of a device.
+    double prefetched_ms = kNoPrefetch;  ///< The most of a device.
     double terms_ms = 0.0;
     double square = 0.0;
     /// The first float of what the models see, [devices], of `seen_rows_`; kSame: as it is.

@@ -51,7 +51,7 @@ PlanState::PlanState(ShardCatalog& catalog, const TableWays& ways, const Plan& p
   sums.seen.resize(devices);
   sums.backward_ms.resize(devices);
   sums.total_ms.resize(devices);
-  sums.prefetched_ms.resize(devices);
+  sums.prefetched_ms.resize(devices, kNoPrefetch);
   if (moved_ != nullptr) sums.moved_of_table.resize(of_table_.size());
   limits_ = limits_of(*this);
   read(plan, stop);

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -30,6 +31,9 @@ struct Edit {
   }
   [[nodiscard]] bool empty() const { return out.empty() && in.empty(); }
 };
+
+/// Less than any time, also one that is predicted below 0.
+inline constexpr double kNoPrefetch = -std::numeric_limits<double>::infinity();
 
 /// Sums over the shards of each device, and what they cost: flat, so that a copy is cheap.
 struct PlanSums {

@@ -142,9 +142,7 @@ void StatePrices::price_idle() {
 
 void StatePrices::set_cost(const Iteration& iteration) {
   sums_.hidden_ms = iteration.hidden_ms;
-  const double ms =
-      prefetches_ ? std::max(iteration.ms, std::ranges::max(sums_.prefetched_ms)) : iteration.ms;
-  sums_.cost_ms = ms + sums_.terms_ms;
+  sums_.cost_ms = std::max(iteration.ms, std::ranges::max(sums_.prefetched_ms)) + sums_.terms_ms;
 }
 
 void StatePrices::price_exchanges() {

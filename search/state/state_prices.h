@@ -80,9 +80,9 @@ class StatePrices {
     const float ms = devices_.compute_ms(device, tables_ms);
     return hosted == nullptr || prefetches_ ? ms : ms + fetched_ms(device, *hosted);
   }
-  /// What a device fetches behind the iteration before: it takes no less. 0: nothing is prefetched.
+  /// What a device fetches behind the iteration before: it takes no less.
   [[nodiscard]] double prefetched_ms(std::size_t device, const HostCurve* hosted) const {
-    return prefetches_ ? static_cast<double>(fetched_ms(device, *hosted)) : 0.0;
+    return prefetches_ ? static_cast<double>(fetched_ms(device, *hosted)) : kNoPrefetch;
   }
   [[nodiscard]] bool prefetch() const { return prefetches_; }
   /// PlanSums::hosted of a device, or null.

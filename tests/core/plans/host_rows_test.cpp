@@ -141,7 +141,8 @@ TEST(HostRows, SlicesOfATableAddUpToIt) {
     EXPECT_NEAR(near(halves.hbm[i]), near(whole.hbm[i]), 4.0);
     EXPECT_NEAR(near(halves.fetched[i]), near(whole.fetched[i]), 4.0);
     // Halves of rows take as long as rows.
-    if (columns.host[i] > 0) EXPECT_EQ(columns.fetched[i], 2 * whole.fetched[i]);
+    if (columns.host[i] == 0) continue;
+    EXPECT_EQ(columns.fetched[i], 2 * whole.fetched[i]);
   }
   EXPECT_EQ(columns.hbm.back(), whole.hbm.back());
 }
