@@ -30,8 +30,8 @@ std::vector<double> recshard_costs_ms(const Task& task) {
   }
   for (std::size_t t = 0; t < task.tables.size(); ++t) {
     const Table& table = task.tables[t];
-    const auto row_bytes = static_cast<double>(slice_memory(table, table.dim).weight_bytes /
-                                               std::max<std::int64_t>(1, table.rows));
+    const double row_bytes = static_cast<double>(slice_memory(table, table.dim).weight_bytes) /
+                             static_cast<double>(table.rows);
     const double looked_up =
         static_cast<double>(task.batch_size) * table.pooling_factor * row_bytes;
     costs_ms[t] = looked_up / kHbmRate;

@@ -20,7 +20,7 @@ constexpr double kShareTolerance = 1e-3;
 /// lookups.
 constexpr double kRounding = 1.01;
 constexpr double kRoundedShare = 1e-6;
-constexpr double kMostExponent = 4.0;
+constexpr double kMostFittedExponent = 4.0;
 /// Halvings of the range of exponents: more digits than histograms have.
 constexpr int kHalvings = 24;
 
@@ -46,7 +46,7 @@ std::vector<PopularRows> popularity_of(const Table& table) {
   if (!table.popularity.empty()) return table.popularity;
   const double concentration = concentration_of(table);
   double low = 0.0;
-  double high = kMostExponent;
+  double high = kMostFittedExponent;
   Table trial = table;
   for (int i = 0; i < kHalvings; ++i) {
     const double exponent = (low + high) / 2.0;
