@@ -253,7 +253,7 @@ TEST(HostMemory, IsPartOfTheFingerprint) {
 TEST(HostMemory, IsRefusedWhereIdsAreDeduplicated) {
   Task task = drawn_task(5, 0.2);
   task.exchange.deduplicate_ids = true;
-  EXPECT_THROW(planner_of(Effort::kFast).plan(task), Error);
+  EXPECT_THROW((void)planner_of(Effort::kFast).plan(task), Error);
 }
 
 TEST(HostMemory, IsKeptWhenAJobIsReplanned) {
