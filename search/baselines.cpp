@@ -13,7 +13,7 @@
 namespace neuroshard {
 namespace {
 
-/// Of what one table says by itself.
+/// The key of a table by itself.
 double key_of(const Table& table, Algorithm algorithm) {
   const double lookups = table.dim * table.pooling_factor;
   switch (algorithm) {

@@ -26,7 +26,7 @@ std::uint32_t ChangePieces::add(const TableSlice& slice) {
   ids_.push_back(priced ? 0 : id_units(table, exchange_));
   if (task_.host.bytes > 0) {
     const Table& whole = task_.tables[static_cast<std::size_t>(slice.table)];
-    hosted_.push_back(host_curves_.of(whole, slice.first_row, slice.rows, slice.dim));
+    hosted_.push_back(host_curves_.of(whole, slice.rows, slice_memory(table, slice.dim)));
   }
   return static_cast<std::uint32_t>(dims_.size() - 1);
 }

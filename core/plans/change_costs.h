@@ -25,7 +25,7 @@ class ChangePieces {
   /// What the all-to-alls have of it: nothing of a piece that has a price.
   [[nodiscard]] float dim(std::uint32_t piece) const { return dims_[piece]; }
   [[nodiscard]] std::int64_t ids(std::uint32_t piece) const { return ids_[piece]; }
-  /// Of a task with host memory.
+  /// The task has host memory.
   [[nodiscard]] const HostCurve& host_curve(std::uint32_t piece) const { return hosted_[piece]; }
   /// [pieces]; nothing: the models predict it.
   [[nodiscard]] std::span<const std::optional<double>> prices_ms() const { return prices_ms_; }
@@ -71,7 +71,7 @@ class ChangeCosts {
   [[nodiscard]] float dim_sum(const ChangeShard& shard) const;
   [[nodiscard]] std::int64_t ids(const ChangeShard& shard) const;
   [[nodiscard]] double ids_ms(const PlanChange& change, IdExchange& exchange) const;
-  /// What a device with these pieces fetches from its host, if outputs wait for it.
+  /// A device with these pieces fetches so long from its host; 0 if outputs do not wait for it.
   [[nodiscard]] float waited_ms(std::size_t device, const ChangeShard& shard) const {
     return prefetches(task_) ? 0.0F : fetched_ms(device, shard);
   }

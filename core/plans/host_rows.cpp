@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/plans/slice_tables.h"
+
 namespace neuroshard {
 namespace {
 
@@ -73,12 +75,7 @@ const HostCurves::RowsOfTable& HostCurves::rows_of(const Table& table) {
   return known->second;
 }
 
-HostCurve HostCurves::of(const Table& table, std::int64_t first_row, std::int64_t rows,
-                         int columns) {
-  Table block = table;
-  block.rows = rows;
-  block.pooling_factor *= lookup_share(table, first_row, rows);
-  const SliceMemory memory = slice_memory(block, columns);
+HostCurve HostCurves::of(const Table& table, std::int64_t rows, const SliceMemory& memory) {
   const std::int64_t stored = memory.weight_bytes + memory.optimizer_bytes;
   HostCurve curve;
   curve.hbm.fill(memory.total_bytes());
@@ -102,43 +99,48 @@ HostCurve HostCurves::of(const Table& table, std::int64_t first_row, std::int64_
   return curve;
 }
 
+/// The share of its rows that a slice has in `hbm_bytes` of HBM, some of which wait elsewhere.
+static double share_in_hbm(HostPolicy policy, std::int64_t rows, const SliceMemory& memory,
+                           std::int64_t hbm_bytes) {
+  const auto [of_row, of_cached_row] = bookkeeping_of(policy);
+  const auto all = static_cast<double>(rows);
+  const auto stored = static_cast<double>(memory.weight_bytes + memory.optimizer_bytes);
+  const double cached = static_cast<double>(hbm_bytes - memory.buffer_bytes) - all * of_row;
+  return std::clamp(cached / (stored + all * of_cached_row), 0.0, 1.0);
+}
+
 HostedPlan hosted_plan(const Task& task, const Plan& plan) {
   HostCurves curves(task);
   HostedPlan hosted;
   hosted.hbm_shares.resize(plan.slices.size(), 1.0);
-  hosted.memory.resize(plan.slices.size());
+  for (const TableSlice& slice : plan.slices) {
+    hosted.memory.push_back(slice_memory(sized_table_of(task, slice), slice.dim));
+  }
   const std::int64_t replicas = replicas_memory(task, plan).total_bytes();
   for (std::size_t device = 0; device < plan.shards.size(); ++device) {
     HostCurve sum;
     std::vector<HostCurve> of_slices;
     for (const int index : plan.shards[device]) {
-      const TableSlice& slice = plan.slices[static_cast<std::size_t>(index)];
+      const auto i = static_cast<std::size_t>(index);
+      const TableSlice& slice = plan.slices[i];
       const Table& table = task.tables[static_cast<std::size_t>(slice.table)];
-      of_slices.push_back(curves.of(table, slice.first_row, slice.rows, slice.dim));
+      of_slices.push_back(curves.of(table, slice.rows, hosted.memory[i]));
       sum.add(of_slices.back());
     }
     const HostPoint point = host_point(sum, hbm_room_bytes(task, device) - replicas, task.host);
     hosted.devices.push_back({.fetch_ms = fetch_ms(sum, point, task.host),
                               .host_bytes = static_cast<std::int64_t>(point.of(sum.host)),
                               .missing_bytes = point.missing_bytes});
-    for (std::size_t i = 0; i < of_slices.size(); ++i) {
-      const auto index = static_cast<std::size_t>(plan.shards[device][i]);
-      const TableSlice& slice = plan.slices[index];
-      SliceMemory memory = slice_memory(table_of(task, slice), slice.dim);
-      const auto in_hbm = static_cast<std::int64_t>(point.of(of_slices[i].hbm));
-      const std::int64_t stored = memory.weight_bytes + memory.optimizer_bytes;
-      if (point.of(of_slices[i].host) > 0.0) {
-        const double rows = static_cast<double>(slice.rows);
-        const auto [of_row, of_cached_row] = bookkeeping_of(task.host.policy);
-        const double row_bytes = static_cast<double>(stored) / rows + of_cached_row;
-        const double of_rows = static_cast<double>(in_hbm - memory.buffer_bytes) - rows * of_row;
-        const double share = std::clamp(of_rows / (rows * row_bytes), 0.0, 1.0);
-        hosted.hbm_shares[index] = share;
-        memory.weight_bytes = std::llround(share * static_cast<double>(memory.weight_bytes));
-        memory.optimizer_bytes = std::llround(share * static_cast<double>(memory.optimizer_bytes));
-        memory.buffer_bytes = in_hbm - memory.weight_bytes - memory.optimizer_bytes;
-      }
-      hosted.memory[index] = memory;
+    for (std::size_t s = 0; s < of_slices.size(); ++s) {
+      if (point.of(of_slices[s].host) == 0.0) continue;
+      const auto i = static_cast<std::size_t>(plan.shards[device][s]);
+      SliceMemory& memory = hosted.memory[i];
+      const auto in_hbm = static_cast<std::int64_t>(point.of(of_slices[s].hbm));
+      const double share = share_in_hbm(task.host.policy, plan.slices[i].rows, memory, in_hbm);
+      hosted.hbm_shares[i] = share;
+      memory.weight_bytes = std::llround(share * static_cast<double>(memory.weight_bytes));
+      memory.optimizer_bytes = std::llround(share * static_cast<double>(memory.optimizer_bytes));
+      memory.buffer_bytes = in_hbm - memory.weight_bytes - memory.optimizer_bytes;
     }
   }
   return hosted;

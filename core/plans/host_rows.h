@@ -17,7 +17,7 @@ namespace neuroshard {
 /// half as much again each time, and for good.
 inline constexpr std::size_t kHostPoints = 40;
 
-/// What a slice, or a device with all of its slices, needs at each point.
+/// A slice, or a device with all of its slices, needs so much at each point.
 struct HostCurve {
   using Bytes = std::array<std::int64_t, kHostPoints>;
   Bytes hbm{};  ///< In HBM, buffers and what a cache needs to know its rows included.
@@ -58,9 +58,9 @@ class HostCurves {
   explicit HostCurves(const Task& task)
       : host_(task.host), samples_(static_cast<double>(task.batch_size)) {}
 
-  /// `columns` columns of so many rows of `table`, which stays where it is.
-  [[nodiscard]] HostCurve of(const Table& table, std::int64_t first_row, std::int64_t rows,
-                             int columns);
+  /// A slice of so many rows of `table`, which stays where it is. `memory`: slice_memory() of the
+  /// slice.
+  [[nodiscard]] HostCurve of(const Table& table, std::int64_t rows, const SliceMemory& memory);
 
  private:
   using RowsOfTable = std::array<RowReuse::Rows, kHostPoints>;  ///< At each point.

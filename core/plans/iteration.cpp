@@ -25,7 +25,7 @@ void set_iterations(const Overlap& overlap, PlanCost& cost) {
   const double gradients_ms =
       std::ranges::min_element(cost.devices, {}, &DeviceCost::backward_ms)->backward_ms;
   for (DeviceCost& device : cost.devices) {
-    const double prefetched_ms = cost.prefetched ? device.fetch_ms : 0.0;
+    const double prefetched_ms = cost.prefetched_ms(device);
     const double own_ms =
         device.compute_ms - prefetched_ms + device.backward_ms + device.forward_ms;
     const Iteration iteration = iteration_of(overlap, {.own_ms = own_ms,

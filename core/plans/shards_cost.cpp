@@ -135,7 +135,7 @@ PlanCost cost_of_shards(const Backend& backend, const PlacedShards& placed) {
   cost.fits_memory = true;
   for (std::size_t d = 0; d < devices; ++d) {
     cost.devices[d].compute_ms = compute_ms[d];
-    if (cost.prefetched) cost.devices[d].compute_ms += cost.devices[d].fetch_ms;
+    cost.devices[d].compute_ms += cost.prefetched_ms(cost.devices[d]);
     cost.devices[d].backward_ms = backward_ms[d];
     cost.devices[d].forward_ms = forward_ms[d];
     cost.fits_memory &= cost.devices[d].free_bytes >= 0;

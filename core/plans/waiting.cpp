@@ -9,8 +9,8 @@ std::vector<double> start_offsets_ms(const PlanCost& cost) {
   std::vector<double> offsets;
   offsets.reserve(cost.devices.size());
   for (const DeviceCost& device : cost.devices) {
-    const double prefetched_ms = cost.prefetched ? device.fetch_ms : 0.0;
-    offsets.push_back(device.compute_ms - device.replicas_ms - prefetched_ms + device.backward_ms);
+    offsets.push_back(device.compute_ms - device.replicas_ms - cost.prefetched_ms(device) +
+                      device.backward_ms);
   }
   if (offsets.empty()) return offsets;
   const double first = *std::ranges::min_element(offsets);

@@ -20,8 +20,8 @@ namespace neuroshard {
 /// All tables of the task state theirs.
 [[nodiscard]] Task with_known_popularity(const Task& task);
 
-/// What is wrong with a stated curve of a table of so many rows, and what to do about it. Nothing
-/// if it is empty or fine.
+/// Says what is wrong with a stated curve of a table of so many rows, and what to do about it.
+/// Nothing if it is empty or fine.
 [[nodiscard]] std::optional<std::string> popularity_problem_of(
     const std::vector<PopularRows>& curve, std::int64_t rows);
 

@@ -167,7 +167,7 @@ void EditPrices::look_first(Trial& trial, EditPrice& price) {
   const double rest_ms = s.cost_ms - s.terms_ms - s.ids_ms + s.hidden_ms + kCertainDelay * delay;
   const auto refuse = [&](double ids_ms) {
     const double hidden_ms = hidden_ids_ms(prices_.overlap(), rest_ms, ids_ms);
-    trial.refused = delay > 0.0 && !prices_.prefetch() && trial.end - trial.first <= 2 &&
+    trial.refused = delay > 0.0 && !prices_.prefetches() && trial.end - trial.first <= 2 &&
                     s.cost_ms - s.ids_ms + ids_ms - s.terms_ms + trial.terms_ms +
                             kCertainDelay * delay + guides + s.hidden_ms - hidden_ms >
                         trial.limit_ms;
@@ -181,7 +181,7 @@ void EditPrices::look_first(Trial& trial, EditPrice& price) {
 }
 
 void EditPrices::look_at_prefetches(Trial& trial) {
-  if (!prices_.prefetch()) return;
+  if (!prices_.prefetches()) return;
   trial_prefetched_ms_ = sums_of_.prefetched_ms;
   for (const Touched& touched : touched_in(trial)) {
     trial_prefetched_ms_[touched.device] = touched.prefetched_ms;

@@ -80,10 +80,10 @@ int ShardCatalog::add_widths(const Rows& rows, int first_width, int widths) {
   for (int i = 1; i <= widths; ++i) {
     const int columns = kDimMultiple * (first_width + i);
     ShardLoad& load = loads.emplace_back();
-    load.bytes = slice_bytes(table, columns);
+    const SliceMemory memory = slice_memory(table, columns);
+    load.bytes = memory.total_bytes();
     if (task_.host.bytes > 0) {
-      load.hosted =
-          &hosted_.emplace_back(host_curves_.of(whole, rows.first_row, rows.count, columns));
+      load.hosted = &hosted_.emplace_back(host_curves_.of(whole, rows.count, memory));
     }
     if (rows.price != nullptr) {
       const auto samples = static_cast<double>(task_.batch_size);
@@ -104,9 +104,10 @@ int ShardCatalog::add_bundle(const BundledTask::Bundle& bundle) {
   HostCurve hosted;
   std::vector<float> features;
   for (const Table& table : bundle.tables) {
-    if (task_.host.bytes > 0) hosted.add(host_curves_.of(table, 0, table.rows, table.dim));
+    const SliceMemory memory = slice_memory(table, table.dim);
+    load.bytes += memory.total_bytes();
+    if (task_.host.bytes > 0) hosted.add(host_curves_.of(table, table.rows, memory));
     of_slices_.append(table, table.dim, features);
-    load.bytes += table.size_bytes();
     load.ids += id_units(table, task_.exchange);
     load.columns += output_columns(table, table.dim);
   }

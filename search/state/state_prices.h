@@ -80,11 +80,11 @@ class StatePrices {
     const float ms = devices_.compute_ms(device, tables_ms);
     return hosted == nullptr || prefetches_ ? ms : ms + fetched_ms(device, *hosted);
   }
-  /// What a device fetches behind the iteration before: it takes no less.
+  /// A device takes no less: so long it fetches behind the iteration before.
   [[nodiscard]] double prefetched_ms(std::size_t device, const HostCurve* hosted) const {
     return prefetches_ ? static_cast<double>(fetched_ms(device, *hosted)) : kNoPrefetch;
   }
-  [[nodiscard]] bool prefetch() const { return prefetches_; }
+  [[nodiscard]] bool prefetches() const { return prefetches_; }
   /// PlanSums::hosted of a device, or null.
   [[nodiscard]] const HostCurve* hosted(std::size_t device) const {
     return sums_.hosted.empty() ? nullptr : &sums_.hosted[device];

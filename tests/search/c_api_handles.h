@@ -68,4 +68,11 @@ inline ns_plan_summary summary_of(const Handle<ns_plan>& plan) {
   return summary;
 }
 
+inline std::string json_of(const Handle<ns_plan>& plan) {
+  char* json = nullptr;
+  EXPECT_EQ(ns_plan_to_json(plan.get(), &json), NS_OK) << ns_last_error();
+  const Handle<char> owner(json);
+  return json;
+}
+
 }  // namespace neuroshard::testing

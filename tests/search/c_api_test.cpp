@@ -26,6 +26,7 @@ namespace {
 
 using testing::Handle;
 using ::testing::HasSubstr;
+using testing::json_of;
 using testing::kTask;
 using testing::new_planner;
 using testing::plan_of;
@@ -33,13 +34,6 @@ using ::testing::StartsWith;
 using testing::summary_of;
 using testing::task_from;
 using testing::with;
-
-std::string json_of(const Handle<ns_plan>& plan) {
-  char* json = nullptr;
-  EXPECT_EQ(ns_plan_to_json(plan.get(), &json), NS_OK) << ns_last_error();
-  const Handle<char> owner(json);
-  return json;
-}
 
 std::vector<ns_slice> slices_of(const Handle<ns_plan>& plan) {
   std::size_t count = 0;
@@ -53,76 +47,6 @@ std::vector<ns_slice> slices_of(const Handle<ns_plan>& plan) {
 Task task_of(const std::string& json) {
   const TaskFile file = parse_task(json, "task");
   return {file.tables, *file.devices, *file.memory_bytes};
-}
-
-TEST(CApi, TasksSayHowValuesAndIdsAreSent) {
-  std::string json = kTask;
-  json.insert(json.find("\"devices\""), R"("exchange": {"forward": "fp16", "backward": "fp8"}, )");
-  const auto planner = new_planner();
-  const auto plan = plan_of(planner, task_from(json));
-  const std::string text = json_of(plan);
-  ns_plan* priced = nullptr;
-  ASSERT_EQ(
-      ns_planner_simulate(planner.get(), task_from(kTask).get(), text.data(), text.size(), &priced),
-      NS_OK)
-      << ns_last_error();
-  EXPECT_LT(summary_of(plan).cost_ms, summary_of(Handle<ns_plan>(priced)).cost_ms);
-  json.replace(json.find("fp16"), 4, "int4");
-  ns_task* none = nullptr;
-  EXPECT_EQ(ns_task_from_json(json.data(), json.size(), &none), NS_INVALID_INPUT);
-  EXPECT_THAT(ns_last_error(), HasSubstr("exchange: forward: there is no type on the wire 'int4'"));
-}
-
-TEST(CApi, TasksSayWhatRunsBesideWhat) {
-  std::string json = kTask;
-  json.insert(json.find("\"devices\""), R"("overlap": {"ids": true, "dense_ms": 2.5}, )");
-  const auto plan = plan_of(new_planner(), task_from(json));
-  std::size_t count = 0;
-  std::vector<ns_device_cost> devices(64);
-  std::vector<ns_device_terms> terms(64);
-  std::vector<ns_device_overlap> overlaps(64);
-  ASSERT_EQ(ns_plan_get_devices(plan.get(), devices.data(), 64, &count), NS_OK);
-  ASSERT_EQ(ns_plan_get_device_terms(plan.get(), terms.data(), 64, &count), NS_OK);
-  ASSERT_EQ(ns_plan_get_device_overlap(plan.get(), overlaps.data(), 64, &count), NS_OK);
-  double slowest_ms = 0.0;
-  for (std::size_t d = 0; d < count; ++d) {
-    EXPECT_EQ(overlaps[d].dense_ms, 2.5);
-    EXPECT_GT(overlaps[d].hidden_ms, 0.0);
-    slowest_ms =
-        std::max(slowest_ms, devices[d].compute_ms + devices[d].forward_ms +
-                                 devices[d].backward_ms + terms[d].ids_ms + terms[d].all_reduce_ms +
-                                 overlaps[d].dense_ms - overlaps[d].hidden_ms);
-  }
-  EXPECT_NEAR(summary_of(plan).cost_ms, slowest_ms, 1e-9);
-  EXPECT_EQ(ns_plan_get_device_overlap(nullptr, overlaps.data(), 64, &count), NS_INVALID_INPUT);
-}
-
-TEST(CApi, TasksMayHaveHostMemory) {
-  const std::string json = R"({"format": "neuroshard.task", "version": 1, "devices": 2,
-      "memory_gb": 1, "host_memory": {"gb": 8, "link_gb_s": 25},
-      "tables": [{"row": 9000000, "dim": 64, "pooling_factor": 2},
-                 {"row": 7000000, "dim": 64, "pooling_factor": 9}]})";
-  const auto plan = plan_of(new_planner(), task_from(json));
-  std::size_t count = 0;
-  std::vector<ns_device_host> devices(64);
-  ASSERT_EQ(ns_plan_get_device_host(plan.get(), devices.data(), 64, &count), NS_OK);
-  ASSERT_EQ(count, 2U);
-  EXPECT_GT(devices[0].fetch_ms, 0.0);
-  EXPECT_EQ(devices[0].hidden_fetch_ms, 0.0);
-  EXPECT_GT(devices[0].host_bytes, 0);
-  std::vector<double> shares(64);
-  std::vector<ns_block> blocks(64);
-  ASSERT_EQ(ns_plan_get_blocks(plan.get(), blocks.data(), 64, &count), NS_OK);
-  const std::size_t slices = count;
-  ASSERT_EQ(ns_plan_get_hbm_shares(plan.get(), shares.data(), 64, &count), NS_OK);
-  EXPECT_EQ(count, slices);
-  EXPECT_LT(shares[0], 1.0);
-  EXPECT_GT(shares[0], 0.0);
-  const auto other = plan_of(new_planner(), task_from(kTask));
-  ASSERT_EQ(ns_plan_get_hbm_shares(other.get(), shares.data(), 64, &count), NS_OK);
-  EXPECT_EQ(count, 0U);
-  EXPECT_EQ(ns_plan_get_device_host(nullptr, devices.data(), 64, &count), NS_INVALID_INPUT);
-  EXPECT_EQ(ns_plan_get_hbm_shares(nullptr, shares.data(), 64, &count), NS_INVALID_INPUT);
 }
 
 TEST(CApi, PlansAsThePlannerDoes) {

@@ -40,7 +40,7 @@ using testing::task_error;
 using testing::task_text_with;
 using testing::task_with_table;
 
-/// Of which HBM has room for a part, and hosts for more than all.
+/// HBM has room for a part of it, and hosts for more than all.
 Task drawn_task(std::uint64_t seed, double hbm_share) {
   Random random(seed, 71);
   Task task;

@@ -68,8 +68,7 @@ void stop_if_interrupted(const InterruptGuard& guard, std::size_t tables) {
 }
 
 void check(const GeneratedLog& log, std::int64_t batch) {
-  constexpr std::int64_t kMostSamples = std::int64_t{1} << 40;
-  if (log.batches < 1 || log.batches > kMostSamples / batch) {
+  if (log.batches < 1 || log.batches > kMaxBatchSize / batch) {
     throw Error("--batches is " + std::to_string(log.batches) +
                 "; give at least 1, and at most 2^40 samples in all");
   }

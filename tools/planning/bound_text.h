@@ -9,7 +9,7 @@
 
 namespace neuroshard::tools {
 
-/// What no plan of a task costs less than, and what one costs, by analytic prices.
+/// No plan of a task costs less than `bound_ms`, and one costs `cost_ms`, by analytic prices.
 struct PlanBound {
   std::string prices;  ///< Whose they are.
   double bound_ms = 0.0;

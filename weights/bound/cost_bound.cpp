@@ -136,7 +136,7 @@ struct Box {
   Range columns;
   Range ids;
   Range replicas;
-  /// Those that showed most of a box that this is part of: of all that devices do, and of what
+  /// Weights that showed most of a box that this is part of: of all that devices do, and of what
   /// they do beside the least that all wait for.
   Resources of_all{0.7, 0.0, 0.0, 0.1, 0.1, 0.1};
   Resources beside_waits{0.0, 0.6, 0.1, 0.1, 0.1, 0.1};
@@ -318,7 +318,7 @@ class BoundSearch {
     return false;
   }
 
-  /// What pieces are measured by if an iteration takes so long. Nothing: it cannot.
+  /// Measures pieces for an iteration that takes so long. Nothing: it cannot.
   [[nodiscard]] std::optional<Sizing> sizing_of(double ms, const Phases& phases, bool replicas,
                                                 const Box& box) const {
     double slowest = kInfinity;
@@ -410,7 +410,7 @@ class BoundSearch {
   double bits_ = 0.0;
 };
 
-/// Of the plan that has nothing but replicas. Infinite if there is none.
+/// The cost of the plan that has nothing but replicas. Infinite if there is none.
 double replicas_ms(const GpuSpec& gpu, const NetworkSpec& network, const Task& task) {
   Plan plan;
   plan.shards.resize(static_cast<std::size_t>(task.devices));

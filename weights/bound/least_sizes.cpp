@@ -122,7 +122,7 @@ class PieceMeter {
     const double once_ms = sizing_.compute * piece.once_ms;
     const double exchange_ms = sizing_.column_ms * piece.columns + sizing_.id_ms * piece.id_columns;
     Resources used{};
-    // What is exchanged by the mean is not of the device that has `once_ms`.
+    // An exchange of the mean is not of the device that has `once_ms`.
     used[kTime] = sizing_.is_mean() ? of_most(kTime, ms, once_ms) + of_most(kTime, exchange_ms, 0.0)
                                     : of_most(kTime, ms + exchange_ms, once_ms);
     used[kSlices] = of_most(kSlices, ms, once_ms);
@@ -139,7 +139,7 @@ class PieceMeter {
 /// Raises `sizes` [units - 1] to those of row blocks of so many columns.
 void raise_to_blocks(const std::vector<PieceUses::Blocks>& blocks, const Resources& rounding,
                      bool may_be_grid, const Sizing& sizing, std::vector<LeastSize>& sizes) {
-  // What each block has of its own, or else no columns and ids, outweighs rounding.
+  // A block outweighs rounding by what it has of its own, or else by no columns and ids.
   double rounded = weighed(rounding, sizing);
   const std::size_t first = may_be_grid ? 0 : blocks.size() - 1;
   bool outweighs = true;

@@ -24,7 +24,7 @@ struct SizeMap {
   [[nodiscard]] double least_slope(double from, double to) const;
 };
 
-/// What devices have so much of. kTime: for all that they do, what they exchange and replicas
+/// Resources of devices. kTime: for all that they do, what they exchange and replicas
 /// included. kSlices: for operators of slices, beside the least that all wait for.
 enum Resource { kTime, kSlices, kReplicas, kColumns, kIds, kBytes };
 using Resources = std::array<double, 6>;
@@ -43,7 +43,7 @@ struct AlikeDevices {
 /// Sizes of pieces: a mean of what they take of each resource, over the most that a device has.
 struct Sizing {
   double compute = 1.0;  ///< 0: operators and all-reduces take no time.
-  /// What columns and columns of ids take of a device's time.
+  /// Columns, and columns of ids, take so much of a device's time.
   double column_ms = 0.0;
   double id_ms = 0.0;
   Resources most{};
@@ -59,7 +59,7 @@ struct Sizing {
   [[nodiscard]] bool is_mean() const { return most_of_mean > 1.0; }
   /// Bits of the rows of many tables together are more than those of each.
   void set_bits_of(double ms);
-  /// What a device has, over the most.
+  /// The resources of a device, over the most.
   [[nodiscard]] Resources room_of(const AlikeDevices& device) const;
 };
 
@@ -69,7 +69,7 @@ struct LeastSize {
   Resources used{};
 };
 
-/// What the pieces of a table take of devices, however resources weigh.
+/// The pieces of a table take so much of devices, however resources weigh.
 struct PieceUses {
   /// Row blocks of some columns: each takes `each`, and its part of `all`, of which `exchanged` are
   /// columns and ids.

@@ -8,7 +8,7 @@
 
 namespace neuroshard {
 
-/// What a slice takes of its device at least, beside whatever else is there.
+/// A slice takes at least so much of its device, beside whatever else is there.
 struct Piece {
   double added_ms = 0.0;
   double ms_per_bit = 0.0;  ///< By bits of the device's rows.
@@ -31,7 +31,7 @@ struct BlockPieces {
   double id_rounding = 0.0;  ///< and columns of ids.
 };
 
-/// What a replica takes of every device.
+/// A replica takes so much of every device.
 struct ReplicaPiece {
   double ms = 0.0;
   double once_ms = 0.0;  ///< The all-reduce and the operator take as long once.
@@ -51,8 +51,8 @@ struct TablePieces {
   std::optional<ReplicaPiece> replica{};
 };
 
-/// Of all tables; those that are alike together. `task` has no ids that are still to be
-/// deduplicated, `network` is its own.
+/// The pieces of all tables; of those that are alike together. `task` has no ids that are still to
+/// be deduplicated, `network` is its own.
 [[nodiscard]] std::vector<TablePieces> table_pieces(const GpuSpec& gpu, const NetworkSpec& network,
                                                     const Task& task);
 

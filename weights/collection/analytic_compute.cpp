@@ -28,7 +28,7 @@ double rows_from_memory(const AccessProfile& profile, double cached_rows) {
   return reads;
 }
 
-// What a row more in the cache saves of that.
+// A row more in the cache saves so much of that.
 double touches_saved(const AccessProfile& profile, double cached_rows) {
   for (int bin = kHistogramBins - 1; bin >= 0; --bin) {
     if (cached_rows < profile.rows[bin]) return profile.touches[bin] - 1.0;
@@ -131,7 +131,7 @@ Nanoseconds sort_of(double lookups, double rows) {
   return {.instructions = lookups * 0.0131 * sort_passes(rows)};
 }
 
-/// What an operator has once, whichever of its tables it has it for.
+/// An operator has this once, whichever of its tables it has it for.
 struct Once {
   double longest_bag = 0.0;
   double frequent_rows = 0.0;

@@ -24,7 +24,7 @@ struct AnalyticCompute {
 [[nodiscard]] AnalyticCompute analytic_compute(const GpuSpec& gpu, std::span<const Table> tables,
                                                double samples = kDefaultBatchSize);
 
-/// What any operator takes, of however few tables.
+/// Any operator takes so long, of however few tables.
 [[nodiscard]] double operator_fixed_ms(const GpuSpec& gpu);
 
 /// A table's part of an operator. Alone it takes operator_fixed_ms() + added_ms + once_ms +

@@ -85,7 +85,6 @@ PlanCost plan_cost(const TablesCost& tables_ms, const NetworkSpec& known_network
     dim_sums.push_back(device.dim_sum);
     cost.devices.push_back(device);
   }
-
   cost.hbm_shares = std::move(hosted.hbm_shares);
 
   // The backward pass does not depend on when the devices start; the forward pass does.
@@ -97,8 +96,7 @@ PlanCost plan_cost(const TablesCost& tables_ms, const NetworkSpec& known_network
   const std::vector<double> backward_ms = exchange(dim_sums, offsets).backward_ms;
   for (std::size_t d = 0; d < offsets.size(); ++d) {
     cost.devices[d].backward_ms = backward_ms[d];
-    offsets[d] = cost.devices[d].compute_ms + backward_ms[d];
-    if (cost.prefetched) offsets[d] -= cost.devices[d].fetch_ms;
+    offsets[d] = cost.devices[d].compute_ms - cost.prefetched_ms(cost.devices[d]) + backward_ms[d];
   }
   // All wait for the busiest, so that the others may as well be as busy; but not in nodes whose
   // devices share what connects them.

@@ -128,6 +128,10 @@ struct PlanCost {
     for (const DeviceCost& device : devices) slowest = std::max(slowest, device.total_ms());
     return slowest;
   }
+  /// `device`, one of this plan, fetches so long behind the iteration before.
+  [[nodiscard]] double prefetched_ms(const DeviceCost& device) const {
+    return prefetched ? device.fetch_ms : 0.0;
+  }
   /// Whether the host takes longer than the slowest device.
   [[nodiscard]] bool set_by_host() const { return host_ms > 0.0 && host_ms > slowest_ms(); }
 };

@@ -286,7 +286,7 @@ typedef struct ns_device_overlap {
 ns_status ns_plan_get_device_overlap(const ns_plan* plan, ns_device_overlap* devices,
                                      size_t capacity, size_t* count);
 
-/// What a device has in its host's memory, of a task that states host memory. Since version 10.
+/// Rows of a device that wait in its host's memory, if the task states any. Since version 10.
 typedef struct ns_device_host {
   double fetch_ms;         ///< Of rows that wait there; part of ns_device_cost's `compute_ms`.
   double hidden_fetch_ms;  ///< So much of it runs behind the iteration before: is taken away.

@@ -1,4 +1,4 @@
-// What waits in host memory, beside the best that can be with all rows of a device.
+// Rows that wait in host memory, beside the fewest that could with all rows of a device.
 #include "core/plans/host_rows.h"
 
 #include <gtest/gtest.h>
@@ -131,10 +131,14 @@ TEST(HostRows, SlicesOfATableAddUpToIt) {
   const Task task = hosted_task(HostPolicy::kLru);
   const Table& table = task.tables[1];
   HostCurves curves(task);
-  const HostCurve whole = curves.of(table, 0, table.rows, table.dim);
-  HostCurve halves = curves.of(table, 0, table.rows / 2, table.dim);
-  halves.add(curves.of(table, table.rows / 2, table.rows / 2, table.dim));
-  HostCurve columns = curves.of(table, 0, table.rows, 32);
+  const auto curve = [&](std::int64_t rows, int dim) {
+    const TableSlice slice{1, 0, dim, 0, rows};
+    return curves.of(table, rows, slice_memory(table_of(task, slice), dim));
+  };
+  const HostCurve whole = curve(table.rows, table.dim);
+  HostCurve halves = curve(table.rows / 2, table.dim);
+  halves.add(halves);
+  HostCurve columns = curve(table.rows, 32);
   columns.add(columns);
   for (std::size_t i = 0; i < kHostPoints; ++i) {
     const auto near = [&](std::int64_t part) { return static_cast<double>(part) + 4.0; };

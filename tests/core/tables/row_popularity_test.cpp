@@ -12,7 +12,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "neuroshard/error.h"
+#include "batches_in_cache.h"
 #include "neuroshard/zipf_histogram.h"
 
 namespace neuroshard {
@@ -76,16 +76,6 @@ double lru_misses(double exponent, std::size_t capacity) {
   return misses / kCounted;
 }
 
-double batches_for(const RowReuse& reuse, double rows) {
-  double low = 0.0;
-  double high = 1e6;
-  for (int i = 0; i < 60; ++i) {
-    const double middle = (low + high) / 2.0;
-    (reuse.looked_up_lately(middle).in_hbm < rows ? low : high) = middle;
-  }
-  return low;
-}
-
 TEST(RowPopularity, ACacheMissesAsManyRowsAsASimulatedOne) {
   // Sanitizers make the simulation slow.
   const std::vector<double> exponents =
@@ -98,8 +88,8 @@ TEST(RowPopularity, ACacheMissesAsManyRowsAsASimulatedOne) {
     for (const std::size_t capacity : capacities) {
       SCOPED_TRACE(::testing::Message() << "exponent " << exponent << ", capacity " << capacity);
       const double simulated = lru_misses(exponent, capacity);
-      const double batches = batches_for(reuse, static_cast<double>(capacity));
-      // Of 400 batches; misses are counted one by one.
+      const double batches = testing::batches_in_cache(reuse, static_cast<double>(capacity));
+      // Misses of 400 batches are counted one by one.
       const double noise = 4.0 * std::sqrt(simulated / 400.0);
       EXPECT_NEAR(reuse.looked_up_lately(batches).fetched, simulated, 0.01 * simulated + noise);
     }

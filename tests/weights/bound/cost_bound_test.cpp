@@ -33,7 +33,7 @@ double bound_of(const Hardware& machine, const Task& task) {
   return cost_bound_ms(machine.gpu, machine.network, task);
 }
 
-/// What tasks say besides tables and rules.
+/// Draws what tasks say besides tables and rules.
 void add_features(Task& task, Random& random) {
   for (Table& table : task.tables) {
     if (random.below(4) == 0) table.features = 1.0 + 3.0 * random.uniform();

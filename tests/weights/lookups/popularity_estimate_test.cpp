@@ -9,6 +9,7 @@
 #include <optional>
 #include <vector>
 
+#include "batches_in_cache.h"
 #include "core/base/random.h"
 #include "core/tables/row_popularity.h"
 #include "repetitions.h"
@@ -68,16 +69,6 @@ ProfiledLog profiled(const Log& log) {
   return profile;
 }
 
-double batches_for(const RowReuse& reuse, double rows) {
-  double low = 0.0;
-  double high = 1e7;
-  for (int i = 0; i < 80; ++i) {
-    const double middle = (low + high) / 2.0;
-    (reuse.looked_up_lately(middle).in_hbm < rows ? low : high) = middle;
-  }
-  return low;
-}
-
 constexpr double kTolerance = NEUROSHARD_SANITIZED ? 0.04 : 0.01;
 
 TEST(PopularityEstimate, SaysWhatSimulatedCachesMiss) {
@@ -92,8 +83,8 @@ TEST(PopularityEstimate, SaysWhatSimulatedCachesMiss) {
     for (const auto& [rows, misses] : profile.misses.points) {
       if (rows > static_cast<double>(profile.misses.warm_rows)) break;
       if (rows < kSamples / 40.0) continue;
-      EXPECT_NEAR(reuse.looked_up_lately(batches_for(reuse, rows)).fetched / misses, 1.0,
-                  kTolerance)
+      EXPECT_NEAR(reuse.looked_up_lately(testing::batches_in_cache(reuse, rows)).fetched / misses,
+                  1.0, kTolerance)
           << rows;
       ++compared;
     }
@@ -111,12 +102,14 @@ TEST(PopularityEstimate, SaysWhatSimulatedCachesMiss) {
 // Popularity that is meant for good overrates what a cache misses, and underrates what rows miss
 // that are chosen once.
 TEST(PopularityEstimate, IsOffByAFewPerCentWhereRanksDrift) {
-  if (NEUROSHARD_SANITIZED) GTEST_SKIP() << "shares of misses need many lookups";
+  // A log that sanitizers are quick enough for has too few lookups to tell such shares from noise.
+  if (NEUROSHARD_SANITIZED) GTEST_SKIP() << "needs 10 million lookups";
   const ProfiledLog profile = profiled({1'000'000, 1.05, 100, 0.01});
   const RowReuse reuse(profile.table, kSamples);
   for (const auto& [rows, misses] : profile.misses.points) {
     if (rows < 500.0 || rows > 60'000.0) continue;
-    const double over = reuse.looked_up_lately(batches_for(reuse, rows)).fetched / misses;
+    const double over =
+        reuse.looked_up_lately(testing::batches_in_cache(reuse, rows)).fetched / misses;
     EXPECT_GT(over, 1.06) << rows;
     EXPECT_LT(over, 1.10) << rows;
   }

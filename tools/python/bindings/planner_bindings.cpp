@@ -110,7 +110,7 @@ CostedTaskPlan simulate(const PythonPlanner& planner, std::shared_ptr<NamedTask>
   return costed;
 }
 
-/// Of the GPU that the compute costs are of; nothing if there is no datasheet of it.
+/// The rate of the GPU that the compute costs are of; nothing if there is no datasheet of it.
 std::optional<double> memory_gb_s(const Weights& weights) {
   const auto gpu = weights.models.metadata.find("compute.hardware");
   if (gpu == weights.models.metadata.end()) return std::nullopt;
