@@ -96,3 +96,9 @@ function(neuroshard_add_module name)
       $<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}/include>)
   endforeach()
 endfunction()
+
+# Compiles a module for size: what reads, writes and explains takes no part of a plan's time, and the Python
+# package has a limit on its size.
+function(neuroshard_prefer_size name)
+  target_compile_options(neuroshard_${name} PRIVATE $<$<CONFIG:Release>:-Os>)
+endfunction()
