@@ -1,5 +1,6 @@
 #include "core/base/enum_names.h"
 
+#include "neuroshard/device_groups.h"
 #include "neuroshard/plan_request.h"
 #include "neuroshard/plan_result.h"
 #include "neuroshard/search_options.h"
@@ -27,6 +28,16 @@ static constexpr std::string_view text_of(Algorithm algorithm) {
       return "size_lookup_greedy";
     case Algorithm::kRecshard:
       return "recshard";
+  }
+  return "";
+}
+
+static constexpr std::string_view text_of(GroupLayout layout) {
+  switch (layout) {
+    case GroupLayout::kConsecutive:
+      return "consecutive";
+    case GroupLayout::kInterleaved:
+      return "interleaved";
   }
   return "";
 }
@@ -76,6 +87,7 @@ static constexpr std::string_view text_of(Cuts cuts) {
 namespace {
 
 constexpr auto kAlgorithms = all_named<Algorithm>();
+constexpr auto kGroupLayouts = all_named<GroupLayout>();
 constexpr auto kEfforts = all_named<Effort>();
 constexpr auto kCuts = all_named<Cuts>();
 
@@ -87,6 +99,14 @@ std::string_view name_of(Algorithm algorithm) { return name_or_unknown(algorithm
 
 Algorithm algorithm_from_name(std::string_view name) {
   return named(all_algorithms(), name, "algorithm");
+}
+
+std::span<const GroupLayout> all_group_layouts() { return kGroupLayouts; }
+
+std::string_view name_of(GroupLayout layout) { return name_or_unknown(layout); }
+
+GroupLayout group_layout_from_name(std::string_view name) {
+  return named(all_group_layouts(), name, "layout of groups");
 }
 
 std::span<const Effort> all_efforts() { return kEfforts; }

@@ -47,6 +47,9 @@ PlanRequest with_half_the_time(PlanRequest request) {
 
 void validate(const ReplanRequest& request) {
   validate(request.plan);
+  if (request.plan.storage.ms_per_gib > 0.0) {
+    throw Error("what tables store has a price, which re-planning does not heed; leave it out");
+  }
   if (request.most_moved_bytes && *request.most_moved_bytes < 0) {
     throw Error("the move budget is negative; give a number of bytes, or leave it out");
   }
@@ -104,6 +107,11 @@ WayOptions ways_for(const PlannerOptions& options, const CostModels& models, con
 
 void validate(const PlanRequest& request) {
   require_between(request.alternatives, 0, 1000, "alternatives");
+  const double ms_per_gib = request.storage.ms_per_gib;
+  if (!(ms_per_gib >= 0.0 && ms_per_gib <= kMostMsPerStoredGib)) {
+    throw Error("the price of a stored GiB is " + std::to_string(ms_per_gib) +
+                " ms; give between 0 and 1e6");
+  }
 }
 
 Planner::Impl::Impl(CostModels cost_models, PlannerOptions planner_options, const Impl* made_by)
@@ -227,7 +235,8 @@ std::optional<PlanOutcome> Planner::Impl::plan_without_links(const Task& task,
   if (!task.links || options.algorithm != Algorithm::kNeuroshard) return std::nullopt;
   Task unlinked = task;
   unlinked.links.reset();
-  const PlanRequest half = with_half_the_time({.deadline = request.deadline, .stop = request.stop});
+  const PlanRequest half = with_half_the_time(
+      {.deadline = request.deadline, .stop = request.stop, .storage = request.storage});
   try {
     return own.for_task(unlinked)->plan_anew(unlinked, half, options.effort, alone);
   } catch (const Error& error) {

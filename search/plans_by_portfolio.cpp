@@ -40,6 +40,8 @@ PlanResult Planner::Impl::plan_by_portfolio(const Task& task, const PlanRequest&
   const auto consider = [&](std::optional<Plan> plan) {
     if (plan) found.consider(*std::move(plan));
   };
+  WayOptions ways = this->ways;
+  ways.storage = request.storage;
   bool impossible = false;
   SearchStats stats;
   stats.backend = cpu->name();

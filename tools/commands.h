@@ -28,6 +28,7 @@ void add_evaluate_command(CLI::App& program, Action& chosen);
 void add_explain_command(CLI::App& program, Action& chosen);
 void add_fingerprint_command(CLI::App& program, Action& chosen);
 void add_generate_command(CLI::App& program, Action& chosen);
+void add_groups_command(CLI::App& program, Action& chosen);
 void add_inspect_command(CLI::App& program, Action& chosen);
 void add_plan_command(CLI::App& program, Action& chosen);
 void add_replan_command(CLI::App& program, Action& chosen);

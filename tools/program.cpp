@@ -38,6 +38,7 @@ constexpr std::array kCommands = {
     Command{"simulate", add_simulate_command},
     Command{"explain", add_explain_command},
     Command{"bound", add_bound_command},
+    Command{"groups", add_groups_command},
     Command{"check", add_check_command},
     Command{"fingerprint", add_fingerprint_command},
     Command{"inspect", add_inspect_command},

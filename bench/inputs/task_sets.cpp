@@ -114,7 +114,7 @@ std::vector<Table> GoldenFolder::tables() const {
 CostModels GoldenFolder::models() const {
   CostModels models;
   models.compute = load_compute_checkpoint(folder_ / "models" / "compute.pt");
-  for (int devices = 1; devices <= kMaxDevices; ++devices) {
+  for (int devices = 1; devices <= kMostDevicesOfModels; ++devices) {
     const std::string stem = "comm_" + std::to_string(devices);
     const std::filesystem::path forward = folder_ / "models" / (stem + "_fw.pt");
     const std::filesystem::path backward = folder_ / "models" / (stem + "_bw.pt");

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <iterator>
 
+#include "neuroshard/cost_models.h"
 #include "neuroshard/error.h"
 #include "neuroshard/task.h"
 
@@ -36,9 +37,9 @@ void validate(const AllReduceModel& model, const std::string& where) {
   const std::string label = (where.empty() ? "" : where + ": ") + "all-reduce model";
   if (model.lines.empty()) throw Error(label + ": has no line; train it on samples");
   for (const auto& [devices, line] : model.lines) {
-    if (devices < 1 || devices > kMaxDevices) {
+    if (devices < 1 || devices > kMostDevicesOfModels) {
       throw Error(label + ": has a line for " + std::to_string(devices) +
-                  " devices; give between 1 and " + std::to_string(kMaxDevices));
+                  " devices; give between 1 and " + std::to_string(kMostDevicesOfModels));
     }
     for (const double number : {line.latency_ms, line.ms_per_gib}) {
       if (std::isfinite(number) && number >= 0.0) continue;

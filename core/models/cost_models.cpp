@@ -114,8 +114,10 @@ void validate(const CostModels& models, const std::string& where) {
   for (const auto& [devices, comm] : models.dense_comm) {
     const std::string label =
         prefix + "communication model for " + std::to_string(devices) + " devices";
-    if (devices < 1 || devices > kMaxDevices)
-      throw Error(label + ": give between 1 and 1024 devices");
+    if (devices < 1 || devices > kMostDevicesOfModels) {
+      throw Error(label + ": give between 1 and " + std::to_string(kMostDevicesOfModels) +
+                  " devices");
+    }
     validate(comm.forward, 2 * devices, devices, label + ", forward");
     validate(comm.backward, devices, devices, label + ", backward");
   }

@@ -50,6 +50,7 @@ SharedCommFeatures shared_comm_features(const float* dim_sums, const float* star
 }
 
 float log2_of_devices(int devices) {
+  devices = std::min(devices, kMostDevicesOfModels);
   if (devices > kDefaultDevicesPerNode) {
     const int nodes = (devices + kDefaultDevicesPerNode - 1) / kDefaultDevicesPerNode;
     devices = nodes * kDefaultDevicesPerNode;

@@ -25,7 +25,8 @@ using SharedCommFeatures = std::array<float, kSymmetricCommFeatures - 2>;
 
 /// The last of them, which depends on the number of devices only: log2 of that number, or, beyond a
 /// node of kDefaultDevicesPerNode, of as many devices as fill the nodes that so many need. Costs of
-/// all-to-alls jump from node to node, and hardly differ in between.
+/// all-to-alls jump from node to node, and hardly differ in between. At most that of
+/// kMostDevicesOfModels: with that many, nearly all that a device sends goes to other nodes.
 [[nodiscard]] float log2_of_devices(int devices);
 
 }  // namespace neuroshard

@@ -17,7 +17,7 @@ constexpr std::size_t kLeastPiecesForGpu = 1024;
 
 // Shards that are a plan's devices are for the CPU: for a row each, the embeddings of all pieces
 // would go to the GPU.
-constexpr std::size_t kLeastShardsForGpu = kMaxDevices + 1;
+constexpr std::size_t kLeastShardsForGpu = 1025;
 
 // What placing takes, to choose by. Measured on an H100 beside a 2 GHz Xeon (docs/performance.md):
 // a level of the published search in 60 us on 4 devices, some 35 steps long, and in 110 us on 8,

@@ -214,7 +214,9 @@ std::string TrainingRanges::warning(const Task& task, const Plan& plan,
     outliers->append_to(text);
   }
   const auto look_at_devices = [&](std::string_view of, const TrainingRange* devices) {
-    if (devices == nullptr || devices->contains(task.devices)) return;
+    // What serves so many serves more (docs/model_card.md).
+    const int seen = std::min(task.devices, kMostDevicesOfModels);
+    if (devices == nullptr || devices->contains(seen)) return;
     text += text.empty() ? "" : "; ";
     text.append(of) += readable(devices->low) + " to " + readable(devices->high) +
                        " devices, but the task has " + std::to_string(task.devices);

@@ -12,12 +12,18 @@ double BestPlans::elapsed_ms() const {
   return elapsed.count();
 }
 
+double BestPlans::compared_ms(const Plan& plan, const PlanCost& cost) const {
+  const StoragePrice& storage = request_.storage;
+  if (storage.ms_per_gib == 0.0) return cost.slowest_ms();
+  return cost.slowest_ms() + storage.ms(std::ranges::max(stored_bytes(storage, task_, plan)));
+}
+
 void BestPlans::consider(Plan plan) {
   PlanCost cost = simulate(backend_, task_, plan);
   if (!cost.fits_memory) return;
-  if (best_.plan && cost.slowest_ms() >= best_.cost.slowest_ms()) {
-    return keep_alternative({std::move(plan), std::move(cost)});
-  }
+  const double ms = compared_ms(plan, cost);
+  if (best_.plan && ms >= best_ms_) return keep_alternative({std::move(plan), std::move(cost)});
+  best_ms_ = ms;
   if (best_.plan) {
     CostedPlan second{*std::exchange(best_.plan, std::move(plan)),
                       std::exchange(best_.cost, std::move(cost))};
@@ -42,9 +48,9 @@ void BestPlans::keep_alternative(CostedPlan plan) {
       plan.plan == best_.plan) {
     return;
   }
-  const auto place =
-      std::ranges::upper_bound(kept, plan.cost.slowest_ms(), {},
-                               [](const CostedPlan& one) { return one.cost.slowest_ms(); });
+  const auto place = std::ranges::upper_bound(
+      kept, compared_ms(plan.plan, plan.cost), {},
+      [&](const CostedPlan& one) { return compared_ms(one.plan, one.cost); });
   kept.insert(place, std::move(plan));
   if (kept.size() > wanted) kept.pop_back();
 }

@@ -29,6 +29,8 @@ class BestPlans {
   [[nodiscard]] double elapsed_ms() const;
 
  private:
+  /// Plans are compared by it.
+  [[nodiscard]] double compared_ms(const Plan& plan, const PlanCost& cost) const;
   void keep_alternative(CostedPlan plan);
 
   using Clock = std::chrono::steady_clock;
@@ -38,6 +40,7 @@ class BestPlans {
   SearchStage stage_ = SearchStage::kUniform;
   Clock::time_point start_ = Clock::now();
   PlanResult best_;
+  double best_ms_ = 0.0;  ///< compared_ms() of the best.
 };
 
 /// Adds the work of another search to `all`, with its warning.

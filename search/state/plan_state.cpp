@@ -45,6 +45,7 @@ PlanState::PlanState(ShardCatalog& catalog, const TableWays& ways, const Plan& p
   sums.ids.resize(devices);
   sums.bytes.resize(devices);
   sums.shards.resize(devices);
+  if (ways.options().storage.ms_per_gib > 0.0) sums.stored_bytes.resize(devices);
   if (task().host.bytes > 0) sums.hosted.resize(devices);
   sums.is_replica.resize(of_table_.size());
   sums.compute_ms.resize(devices);
@@ -190,6 +191,20 @@ std::int64_t PlanState::moved_bytes_after(const Edit& edit) const {
   return bytes;
 }
 
+std::int64_t PlanState::most_stored_bytes_after(const Edit& edit) const {
+  stored_after_ = sums.stored_bytes;
+  const auto add = [&](const StateSlice& slice, int sign) {
+    for_each_shard(slice, [&](int device, int shard) {
+      const ShardLoad& load = catalog_.load(shard);
+      stored_after_[static_cast<std::size_t>(device)] +=
+          sign * ways_.options().storage.bytes_of(load.weight_bytes, load.optimizer_bytes);
+    });
+  };
+  for (const int id : edit.out) add(slice(id), -1);
+  for (const StateSlice& slice : edit.in) add(slice, 1);
+  return std::ranges::max(stored_after_) + sums.replica_stored_bytes;
+}
+
 void PlanState::count_moves(const Edit& edit) {
   int last = -1;  // Slices of a table follow each other.
   for (const auto& [table, width, way, place] : edit.in) {
@@ -291,6 +306,10 @@ void PlanState::sum_up(int device) {
   sums.bytes[d] = held.bytes();
   sums.price_ms[d] = held.price_ms();
   sums.shards[d] = static_cast<int>(held.size());
+  if (!sums.stored_bytes.empty()) {
+    sums.stored_bytes[d] =
+        ways_.options().storage.bytes_of(held.weight_bytes(), held.optimizer_bytes());
+  }
   if (!sums.hosted.empty()) sums.hosted[d] = held.hosted();
 }
 
@@ -299,6 +318,7 @@ void PlanState::sum_up_replicas() {
   sums.replica_price_ms = 0.0;
   sums.dense_bytes = 0.0;
   sums.replica_bytes = 0;
+  sums.replica_stored_bytes = 0;
   sums.replica_count = 0;
   for (std::size_t t = 0; t < sums.is_replica.size(); ++t) {
     if (sums.is_replica[t] == 0) continue;
@@ -309,6 +329,8 @@ void PlanState::sum_up_replicas() {
     sums.replica_price_ms += load.price_ms;
     sums.dense_bytes += load.dense_bytes;
     sums.replica_bytes += load.bytes;
+    sums.replica_stored_bytes +=
+        ways_.options().storage.bytes_of(load.weight_bytes, load.optimizer_bytes);
     ++sums.replica_count;
   }
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -43,8 +44,10 @@ struct PlanSums {
   std::vector<std::int64_t> ids;    ///< [devices]: id_units().
   std::vector<std::int64_t> bytes;  ///< [devices]: without replicas.
   std::vector<int> shards;          ///< [devices]
-  std::vector<HostCurve> hosted;    ///< [devices] of a task with host memory; else empty.
-  int slices = 0;                   ///< Without replicas; with blocks that stay as they are.
+  /// [devices] where that has a price, by StoragePrice; else empty.
+  std::vector<std::int64_t> stored_bytes;
+  std::vector<HostCurve> hosted;  ///< [devices] of a task with host memory; else empty.
+  int slices = 0;                 ///< Without replicas; with blocks that stay as they are.
 
   // Where a plan runs:
   std::vector<std::int64_t> moved_of_table;  ///< [tables]
@@ -55,6 +58,7 @@ struct PlanSums {
   double replica_price_ms = 0.0;
   double dense_bytes = 0.0;
   std::int64_t replica_bytes = 0;
+  std::int64_t replica_stored_bytes = 0;  ///< By StoragePrice.
   int replica_count = 0;
 
   // By StatePrices:
@@ -137,6 +141,12 @@ class PlanState {
   [[nodiscard]] const std::vector<int>& tables() const { return movable_; }
   /// Bytes that have to be moved after an edit of few slices.
   [[nodiscard]] std::int64_t moved_bytes_after(const Edit& edit) const;
+  /// Of the device that stores most, replicas included. Only where that has a price.
+  [[nodiscard]] std::int64_t most_stored_bytes() const {
+    return std::ranges::max(sums.stored_bytes) + sums.replica_stored_bytes;
+  }
+  /// After an edit of few slices that leaves replicas alone.
+  [[nodiscard]] std::int64_t most_stored_bytes_after(const Edit& edit) const;
   /// All that plans have to keep to.
   [[nodiscard]] const std::vector<const PlanLimit*>& limits() const { return limits_; }
   /// Null: no plan runs.
@@ -193,6 +203,7 @@ class PlanState {
   std::vector<char> is_touched_;
   std::vector<char> is_fixed_;  ///< [tables]
   mutable std::vector<StateSlice> of_one_table_;
+  mutable std::vector<std::int64_t> stored_after_;
 };
 
 }  // namespace neuroshard

@@ -24,9 +24,25 @@ class PriceOfMoves final : public PlanTerm {
   }
 };
 
-constexpr PriceOfMoves kPriceOfMoves;
+/// StoragePrice, on the device that stores most.
+class PriceOfStorage final : public PlanTerm {
+ public:
+  [[nodiscard]] bool concerns(const PlanState& state) const override {
+    return !state.sums.stored_bytes.empty();
+  }
+  [[nodiscard]] double ms(const PlanState& state) const override {
+    return state.ways().options().storage.ms(state.most_stored_bytes());
+  }
+  [[nodiscard]] double added_ms(const PlanState& state, const Edit& edit) const override {
+    return state.ways().options().storage.ms(state.most_stored_bytes_after(edit) -
+                                             state.most_stored_bytes());
+  }
+};
 
-constexpr std::array<const PlanTerm*, 1> kPlanTerms = {&kPriceOfMoves};
+constexpr PriceOfMoves kPriceOfMoves;
+constexpr PriceOfStorage kPriceOfStorage;
+
+constexpr std::array<const PlanTerm*, 2> kPlanTerms = {&kPriceOfMoves, &kPriceOfStorage};
 
 }  // namespace
 

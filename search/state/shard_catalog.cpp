@@ -13,6 +13,12 @@ namespace {
 
 constexpr double kNotAsked = -std::numeric_limits<double>::infinity();
 
+void add_memory(const SliceMemory& memory, auto& load) {
+  load.bytes += memory.total_bytes();
+  load.weight_bytes += memory.weight_bytes;
+  load.optimizer_bytes += memory.optimizer_bytes;
+}
+
 }  // namespace
 
 ShardCatalog::ShardCatalog(const Backend& backend, const BundledTask& bundled)
@@ -81,7 +87,7 @@ int ShardCatalog::add_widths(const Rows& rows, int first_width, int widths) {
     const int columns = kDimMultiple * (first_width + i);
     ShardLoad& load = loads.emplace_back();
     const SliceMemory memory = slice_memory(table, columns);
-    load.bytes = memory.total_bytes();
+    add_memory(memory, load);
     if (task_.host.bytes > 0) {
       load.hosted = &hosted_.emplace_back(host_curves_.of(whole, rows.count, memory));
     }
@@ -105,7 +111,7 @@ int ShardCatalog::add_bundle(const BundledTask::Bundle& bundle) {
   std::vector<float> features;
   for (const Table& table : bundle.tables) {
     const SliceMemory memory = slice_memory(table, table.dim);
-    load.bytes += memory.total_bytes();
+    add_memory(memory, load);
     if (task_.host.bytes > 0) hosted.add(host_curves_.of(table, table.rows, memory));
     of_slices_.append(table, table.dim, features);
     load.ids += id_units(table, task_.exchange);
@@ -150,9 +156,9 @@ const ReplicaLoad& ShardCatalog::replica_load(int table) {
     const Table& of = task_.tables[static_cast<std::size_t>(same)];
     const KindPrice* price = backend_.kind_price(ShardingKind::kReplicate);
     load = std::make_unique<ReplicaLoad>(
-        ReplicaLoad{.bytes = replica_memory(task_, same, gradients_).total_bytes(),
-                    .dense_bytes = dense_gradient_bytes(of),
+        ReplicaLoad{.dense_bytes = dense_gradient_bytes(of),
                     .price_ms = price != nullptr ? replica_price_ms(*price, task_, of) : 0.0});
+    add_memory(replica_memory(task_, same, gradients_), *load);
   }
   return *load;
 }

@@ -23,17 +23,21 @@ namespace neuroshard {
 /// A shard adds this to a device that holds it, beside its embedding.
 struct ShardLoad {
   std::int64_t bytes = 0;
-  std::int64_t ids = 0;   ///< id_units(); 0 if the shard has a price.
-  int columns = 0;        ///< That are exchanged; 0 if the shard has a price.
-  double price_ms = 0.0;  ///< Price of its kind of sharding; its embedding is then zero.
+  std::int64_t weight_bytes = 0;     ///< Among them.
+  std::int64_t optimizer_bytes = 0;  ///< Likewise.
+  std::int64_t ids = 0;              ///< id_units(); 0 if the shard has a price.
+  int columns = 0;                   ///< That are exchanged; 0 if the shard has a price.
+  double price_ms = 0.0;             ///< Price of its kind of sharding; its embedding is then zero.
   const HostCurve* hosted = nullptr;  ///< Of a task with host memory.
 };
 
 /// A table adds this to every device if it is replicated, beside its embedding.
 struct ReplicaLoad {
   std::int64_t bytes = 0;
-  double dense_bytes = 0.0;  ///< dense_gradient_bytes().
-  double price_ms = 0.0;     ///< Price of replicas; the embedding is then zero.
+  std::int64_t weight_bytes = 0;     ///< Among them.
+  std::int64_t optimizer_bytes = 0;  ///< Likewise.
+  double dense_bytes = 0.0;          ///< dense_gradient_bytes().
+  double price_ms = 0.0;             ///< Price of replicas; the embedding is then zero.
 };
 
 /// Every shard that a search asks for: some columns of some rows of a table. A number stands for

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/tables/table_groups.h"
+#include "neuroshard/plan_request.h"
 #include "neuroshard/task.h"
 #include "search/bundled_task.h"
 #include "search/state/shard_catalog.h"
@@ -32,6 +33,7 @@ struct WayOptions {
     bool any_widths = false;    ///< Halves or not.
   };
   std::span<const OfTable> of_tables{};
+  StoragePrice storage{};
   std::span<const WayForm> forms = way_forms();  ///< In the order of Way, kMostForms at most.
   /// Beside those that all plans have.
   std::span<const PlanTerm* const> terms{};

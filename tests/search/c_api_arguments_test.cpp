@@ -95,7 +95,7 @@ TEST(CApi, ATaskMayLeaveDevicesToTheCaller) {
   EXPECT_EQ(plan_of(planner, task, {}, NS_INVALID_INPUT), nullptr);
   EXPECT_THAT(ns_last_error(), HasSubstr("call ns_task_set_devices"));
   EXPECT_EQ(ns_task_set_devices(task.get(), 0), NS_INVALID_INPUT);
-  EXPECT_EQ(ns_task_set_devices(task.get(), 1025), NS_INVALID_INPUT);
+  EXPECT_EQ(ns_task_set_devices(task.get(), 16385), NS_INVALID_INPUT);
   EXPECT_EQ(ns_task_set_devices(task.get(), 2), NS_OK);
   EXPECT_EQ(plan_of(planner, task, {}, NS_INVALID_INPUT), nullptr);
   EXPECT_THAT(ns_last_error(), HasSubstr("call ns_task_set_memory"));

@@ -55,7 +55,7 @@ TEST(TaskFile, ReadsDevicesOfANode) {
       task_text_with(R"("devices": 8, "memory_gb": 1, "devices_per_node": 4, )"), "a.json");
   EXPECT_EQ(task_of(file).devices_per_node, 4);
   EXPECT_EQ(task_of(file, {.devices = 2}).devices_per_node, 4);
-  for (const char* wrong : {"0", "1025", "2.5"}) {
+  for (const char* wrong : {"0", "16385", "2.5"}) {
     EXPECT_THAT(task_error(task_text_with(std::string(R"("devices_per_node": )") + wrong + ", ")),
                 StartsWith(std::string("a.json: devices_per_node is ") + wrong));
   }
@@ -164,8 +164,8 @@ TEST(TaskFile, ErrorsNameDeviceAndRule) {
             "e.g. 4");
   EXPECT_THAT(task_error(task_text_with(R"("devices": [{"memory_gb": 1, "base_ms": -2}], )")),
               HasSubstr("devices: entry 0: base_ms is -2"));
-  EXPECT_THAT(task_error(task_text_with(R"("devices": [{"memory_gb": 1, "count": 1025}], )")),
-              HasSubstr("count is 1025; give an integer between 1 and 1024"));
+  EXPECT_THAT(task_error(task_text_with(R"("devices": [{"memory_gb": 1, "count": 16385}], )")),
+              HasSubstr("count is 16385; give an integer between 1 and 16384"));
   EXPECT_THAT(task_error(task_text_with(R"("devices": [{"memory_gb": 1, "speed": 0}], )")),
               HasSubstr("devices: entry 0: speed is 0; give a number between 0.01 and 100"));
   EXPECT_EQ(task_error(task_text_with(R"("devices": [{"memory_gb": 1, "class": "h100"}], )")),
@@ -181,9 +181,9 @@ TEST(TaskFile, ErrorsNameDeviceAndRule) {
               HasSubstr("classes: a: speed is 200; give a number between 0.01 and 100"));
   EXPECT_THAT(task_error(task_text_with(R"("devices": 2, "classes": ["a"], )")),
               HasSubstr("classes"));
-  EXPECT_THAT(task_error(task_text_with(R"("memory_gb": 1, "devices": [{"count": 600},
-                                                                   {"count": 600}], )")),
-              HasSubstr("lists more than 1024 devices"));
+  EXPECT_THAT(task_error(task_text_with(R"("memory_gb": 1, "devices": [{"count": 9000},
+                                                                   {"count": 9000}], )")),
+              HasSubstr("lists more than 16384 devices"));
   const auto rule_error = [&](const std::string& rules) {
     return task_error(
         task_with_table(R"({"row": 7, "dim": 8, "pooling_factor": 1, "rules": )" + rules + "}"));

@@ -245,9 +245,9 @@ TEST_F(BadInput, NamesFileAndFieldOfDevicesAndBatches) {
   }
   expect_error("plan", {"--task", task, "--batch-size", "0"}, "error: --batch-size is 0; give");
   for (const auto& [option, value, reason] :
-       {std::tuple{"--devices", "0", " is 0; give a number between 1 and 1024"},
-        {"--devices", "1025", " is 1025; give a number between 1 and 1024"},
-        {"--devices-per-node", "0", " is 0; give a number between 1 and 1024"},
+       {std::tuple{"--devices", "0", " is 0; give a number between 1 and 16384"},
+        {"--devices", "16385", " is 16385; give a number between 1 and 16384"},
+        {"--devices-per-node", "0", " is 0; give a number between 1 and 16384"},
         {"--reserved-share", "1.5", " is 1.5; give a number of at least 0 and less than 1"},
         {"--reserved-share", "nan", " is nan; give"},
         {"--reserved-gb", "1e6", ": all memory of a device, "},

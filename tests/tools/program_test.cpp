@@ -87,7 +87,8 @@ TEST(Program, HelpStaysWithin100Columns) {
                                                           {"bound"},
                                                           {"check"},
                                                           {"explain"},
-                                                          {"fingerprint"}};
+                                                          {"fingerprint"},
+                                                          {"groups"}};
   for (std::vector<std::string> args : commands) {
     args.emplace_back("--help");
     const Outcome help = run_command(args);

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "core/base/random.h"
+#include "neuroshard/cost_models.h"
 #include "neuroshard/error.h"
 #include "tools/collecting/collect_command.h"
 #include "weights/collection/analytic_comm.h"
@@ -30,7 +31,7 @@ std::vector<int> usual_device_counts() {
   std::vector<int> counts;
   for (int count = 1; count <= 40; ++count) counts.push_back(count);
   for (int count = 48; count <= 128; count += 8) counts.push_back(count);
-  for (int count = 160; count <= kMaxDevices; count += 32) counts.push_back(count);
+  for (int count = 160; count <= kMostDevicesOfModels; count += 32) counts.push_back(count);
   return counts;
 }
 

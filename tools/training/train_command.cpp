@@ -308,7 +308,7 @@ void add_train_comm(CLI::App& train, Action& chosen) {
   const std::string network = "Network that was measured, for tasks that state links";
   CLI::Option* const per_node =
       command->add_option("--devices-per-node", options->network.devices_per_node)
-          ->check(CLI::Range(1, kMaxDevices))
+          ->check(CLI::Range(1, kMostDevicesOfModels))
           ->type_name("N")
           ->description("Devices of a node; with the other two")
           ->group(network);

@@ -84,9 +84,9 @@ CommCheckpoint parse_comm_checkpoint(std::string_view bytes, const std::string& 
   comm.devices = network.outputs();
   require_count(file, "ndevices", comm.devices);
   require_count(file, "num_features", network.inputs());
-  if (comm.devices > kMaxDevices) {
+  if (comm.devices > kMostDevicesOfModels) {
     throw Error(where + ": ndevices: is " + std::to_string(comm.devices) + "; at most " +
-                std::to_string(kMaxDevices) + " are supported");
+                std::to_string(kMostDevicesOfModels) + " are supported");
   }
   if (network.inputs() == 2 * comm.devices) {
     comm.direction = CommDirection::kForward;

@@ -58,11 +58,11 @@ AllReduceModel take_all_reduce(TensorMap& tensors, const std::string& where) {
   AllReduceModel model;
   for (std::size_t at = 0; at < lines.values.size(); at += kNumbers) {
     const float devices = lines.values[at];
-    if (!(devices >= 1.0F && devices <= static_cast<float>(kMaxDevices)) ||
+    if (!(devices >= 1.0F && devices <= static_cast<float>(kMostDevicesOfModels)) ||
         devices != std::floor(devices)) {
       throw Error(where + ": tensor '" + kAllReduce + "': has a line for " +
                   std::to_string(devices) + " devices; give whole numbers from 1 to " +
-                  std::to_string(kMaxDevices));
+                  std::to_string(kMostDevicesOfModels));
     }
     model.lines[static_cast<int>(devices)] = {lines.values[at + 1], lines.values[at + 2]};
   }
@@ -142,9 +142,9 @@ int device_count(const std::string& key, const std::string& where) {
   const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), devices);
   // Only the usual spelling, so that no two names mean the same model.
   if (error != std::errc() || std::to_string(devices) != key || devices < 1 ||
-      devices > kMaxDevices) {
+      devices > kMostDevicesOfModels) {
     throw Error(where + ": tensors 'comm." + key + ".*': '" + key +
-                "' is neither a number of devices, 1 to " + std::to_string(kMaxDevices) +
+                "' is neither a number of devices, 1 to " + std::to_string(kMostDevicesOfModels) +
                 ", nor 'symmetric'");
   }
   return devices;

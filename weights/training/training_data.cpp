@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "neuroshard/cost_models.h"
 #include "neuroshard/error.h"
 #include "neuroshard/table_configs.h"
 #include "weights/training/sample_file.h"
@@ -69,8 +70,9 @@ std::vector<CommSamples> read_comm_samples(std::span<const std::filesystem::path
     while (file.next(4)) {
       if (devices == 0) {
         devices = file.count(0);
-        if (devices > static_cast<std::size_t>(kMaxDevices)) {
-          file.fail("has " + std::to_string(devices) + " devices; at most 1024 are supported");
+        if (devices > static_cast<std::size_t>(kMostDevicesOfModels)) {
+          file.fail("has " + std::to_string(devices) + " devices; at most " +
+                    std::to_string(kMostDevicesOfModels) + " are supported");
         }
       }
       for (std::size_t group = 0; group < 4; ++group) {
@@ -104,7 +106,8 @@ AllReduceSamples read_all_reduce_samples(std::span<const std::filesystem::path> 
       for (std::size_t group = 0; group < 3; ++group) {
         if (file.count(group) != 1) file.fail("has more than one number in a group");
       }
-      samples.devices.push_back(static_cast<int>(file.integer(0, 0, 1, kMaxDevices, "devices")));
+      samples.devices.push_back(
+          static_cast<int>(file.integer(0, 0, 1, kMostDevicesOfModels, "devices")));
       samples.bytes.push_back(
           static_cast<double>(file.integer(1, 0, 1, std::int64_t{1} << 50, "bytes")));
       samples.cost_ms.push_back(file.milliseconds(2, 0, "cost"));
@@ -132,7 +135,7 @@ KindSamples read_kind_samples(std::span<const std::filesystem::path> folders) {
         file.fail(fact);
       }
       samples[*kind].push_back(
-          {.devices = static_cast<int>(file.integer(1, 0, 1, kMaxDevices, "devices")),
+          {.devices = static_cast<int>(file.integer(1, 0, 1, kMostDevicesOfModels, "devices")),
            .samples = file.integer(2, 0, 1, kMaxBatchSize, "samples"),
            .dim = static_cast<int>(file.integer(3, 0, 1, kMaxDim, "dim")),
            .pooling_factor = file.number(4, 0, "pooling factor"),

@@ -23,8 +23,8 @@ struct AllReduceModel {
   [[nodiscard]] double all_reduce_ms(int devices, double bytes) const;
 };
 
-/// Throws Error unless there is a line, each for 1 to kMaxDevices devices and of finite numbers
-/// that are not negative.
+/// Throws Error unless there is a line, each for 1 to kMostDevicesOfModels devices and of finite
+/// numbers that are not negative.
 void validate(const AllReduceModel& model, const std::string& where = "");
 
 }  // namespace neuroshard

@@ -17,6 +17,10 @@
 #pragma GCC visibility push(default)
 namespace neuroshard {
 
+/// Models for one number of devices, lines of an all-reduce and samples are of so many at most.
+/// Symmetric models take more devices for as many.
+inline constexpr int kMostDevicesOfModels = 1024;
+
 /// A fully connected layer, `outputs x inputs` weights in row-major order as in PyTorch.
 struct DenseLayer {
   int inputs = 0;

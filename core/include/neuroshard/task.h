@@ -23,7 +23,7 @@ namespace neuroshard {
 inline constexpr int kHistogramBins = 17;
 /// A column split must leave pieces whose dim is a multiple of this (16-byte rows of fp32).
 inline constexpr int kDimMultiple = 4;
-inline constexpr int kMaxDevices = 1024;
+inline constexpr int kMaxDevices = 16384;
 inline constexpr int kDefaultDevicesPerNode = 8;
 /// Samples of a training iteration in the published data, and the default everywhere. Access
 /// histograms are of so many.
@@ -189,7 +189,7 @@ void set_memory(Task& task, std::int64_t memory_bytes);
 /// Throws Error naming the table and the field if a number is outside the range that the engine
 /// computes with: rows in [1, 2^40], dim a multiple of 4 in [4, 65536], pooling factor and
 /// histogram finite and not negative, output columns of an unpooled table at most
-/// kMostOutputColumns, batch size in [0, 2^40], devices of a node in [1, 1024],
+/// kMostOutputColumns, batch size in [0, 2^40], devices of a node in [1, 16384],
 /// links in [0.001, 1e6] GB/s or 0, types of an exchange that it may
 /// have and its shares in [0.001, 1], times of an
 /// overlap in [0, 1e6] ms, row shares at most kMaxRowShares that sum to 1 (within

@@ -58,8 +58,8 @@ typedef struct ns_task ns_task;
 
 /// From JSON as in docs/task_format.md, `length` bytes, at most 2^26.
 ns_status ns_task_from_json(const char* json, size_t length, ns_task** task);
-/// In place of those in the JSON: 1 to 1,024 devices, bytes of each of them. What the JSON reserves
-/// stays reserved.
+/// In place of those in the JSON: 1 to 16,384 devices, bytes of each of them. What the JSON
+/// reserves stays reserved.
 ns_status ns_task_set_devices(ns_task* task, int32_t devices);
 /// Of each device; of devices that the task lists, base loads stay.
 ns_status ns_task_set_memory(ns_task* task, int64_t bytes_per_device);

@@ -14,6 +14,7 @@
 #include "neuroshard/cost_terms.h"
 #include "neuroshard/cuda_backend.h"
 #include "neuroshard/cuda_training.h"
+#include "neuroshard/device_groups.h"
 #include "neuroshard/devices.h"
 #include "neuroshard/error.h"
 #include "neuroshard/evaluation.h"

@@ -32,6 +32,27 @@ struct Improvement {
   SearchStage stage = SearchStage::kUniform;  ///< Which found it.
 };
 
+/// A price of what tables store for good, on the device that stores most: weights, and perhaps the
+/// state of their optimizers, replicas among them. So much costs what goes through all of it again
+/// and again, such as averaging (device_groups.h).
+struct StoragePrice {
+  double ms_per_gib = 0.0;  ///< 0 to kMostMsPerStoredGib, of an iteration.
+  bool optimizer_state = true;
+
+  /// What of these has a price.
+  [[nodiscard]] std::int64_t bytes_of(std::int64_t weight_bytes,
+                                      std::int64_t optimizer_bytes) const {
+    return weight_bytes + (optimizer_state ? optimizer_bytes : 0);
+  }
+  [[nodiscard]] double ms(std::int64_t bytes) const { return ms_per_gib * gib_from_bytes(bytes); }
+};
+
+/// [devices]: what of each has the price if they are as `plan`, a valid one of `task`, has them.
+[[nodiscard]] std::vector<std::int64_t> stored_bytes(const StoragePrice& price, const Task& task,
+                                                     const Plan& plan);
+
+inline constexpr double kMostMsPerStoredGib = 1e6;
+
 /// What a caller asks of one plan beside the task. Algorithm::kPublished and the baselines know of
 /// none of it.
 struct PlanRequest {
@@ -42,6 +63,8 @@ struct PlanRequest {
   std::stop_token stop{};
   /// How many other plans to return, the best ones that the search came across. 0 to 1,000.
   int alternatives = 0;
+  /// Plans are compared by their cost and this, which is no part of PlanCost.
+  StoragePrice storage{};
   /// Called on the planning thread for each better plan, from the first one on. An exception that
   /// it throws ends the search and reaches the caller.
   std::function<void(const Improvement&)> on_improvement{};

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "neuroshard/cost_models.h"
+#include "neuroshard/device_groups.h"
 #include "neuroshard/explanation.h"
 #include "neuroshard/plan.h"
 #include "neuroshard/plan_outcome.h"
@@ -41,6 +42,13 @@ class Planner {
   /// calls of `on_improvement` come from several threads.
   [[nodiscard]] std::vector<PlanOutcome> plan_batch(std::span<const Task> tasks,
                                                     const PlanRequest& request = {}) const;
+
+  /// Plans for the devices of `task` in groups of each size and layout that is asked for
+  /// (device_groups.h), as plan() makes them for a group. Plans of a group are compared by what an
+  /// iteration costs with its part of the averaging. Throws Error as plan() does, if the request
+  /// contradicts the task or itself, or if the models do not say which network they are of and the
+  /// task does not, either.
+  [[nodiscard]] GroupsResult plan_groups(const Task& task, const GroupsRequest& request) const;
 
   /// A plan for what has become of a running job: another task, other devices, or both, near to
   /// `running`, so that little has to be moved. Algorithm::kNeuroshard's efforts count; the others

@@ -252,7 +252,7 @@ TEST(ShardingKinds, RulesThatContradictEachOtherAreErrors) {
       "have several devices, but devices_per_node is 1; change one of them");
   task.devices_per_node = 0;
   EXPECT_EQ(message_of([&] { validate(task); }),
-            "devices_per_node is 0; give a number between 1 and 1024");
+            "devices_per_node is 0; give a number between 1 and 16384");
 }
 
 TEST(ShardingKinds, TablesWithoutTheKindColumnAreNotHalved) {

@@ -58,7 +58,7 @@ TEST(Task, RejectsWhatCannotBeComputedWith) {
     return error_of(task);
   };
   EXPECT_THAT(broken([](Task& t) { t.devices = 0; }), HasSubstr("devices is 0"));
-  EXPECT_THAT(broken([](Task& t) { t.devices = 1025; }), HasSubstr("devices is 1025"));
+  EXPECT_THAT(broken([](Task& t) { t.devices = 16385; }), HasSubstr("devices is 16385"));
   EXPECT_THAT(broken([](Task& t) { t.memory_bytes = 0; }), HasSubstr("device memory"));
   EXPECT_THAT(broken([](Task& t) { t.tables.clear(); }), HasSubstr("no tables"));
   EXPECT_THAT(broken([](Task& t) { t.tables[0].rows = 0; }), HasSubstr("row is 0"));

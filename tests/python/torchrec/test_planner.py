@@ -386,14 +386,14 @@ def test_unequal_widths_on_request(caplog: pytest.LogCaptureFixture) -> None:
 
 
 def test_what_torchrec_plans_alone_needs_no_cost_models(caplog: pytest.LogCaptureFixture) -> None:
-    many = topology(1025, node=5)  # There are none for so many devices.
+    many = topology(16385, node=5)  # There are none for so many devices.
     model = bags({"e": MIXED["e"]})
     by_rows = {"e": ParameterConstraints(sharding_types=["row_wise"], compute_kernels=["fused"])}
     used = planner(topology=many, constraints=by_rows)
     with caplog.at_level(logging.WARNING):
         assert pieces_of(used.plan(model, SHARDERS), "", "e")
     assert used.cost is None and "cannot predict what the plan costs" in caplog.text
-    with pytest.raises(PlannerError, match="1025"):
+    with pytest.raises(PlannerError, match="16385"):
         planner(topology=many).plan(model, SHARDERS)
 
 

@@ -98,7 +98,7 @@ TEST(Convert, SaysWhatAHugectrModelLacks) {
               HasSubstr("m.json: layers: none has a sparse_embedding_hparam"));
   EXPECT_THAT(error([](json& m) { m.erase("layers"); }), HasSubstr("'layers' is missing"));
   EXPECT_THAT(error([](json& m) { m["solver"]["gpu"] = json::array(); }),
-              HasSubstr("m.json: solver: gpu lists 0 GPUs; give 1 to 1024"));
+              HasSubstr("m.json: solver: gpu lists 0 GPUs; give 1 to 16384"));
 }
 
 const char* const kTask = R"({"format": "neuroshard.task", "version": 1, "devices": 2,

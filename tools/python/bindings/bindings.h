@@ -24,6 +24,7 @@ void bind_states();
 struct PythonPlanner;
 void bind_replanning(nanobind::module_& module, nanobind::class_<PythonPlanner>& planner);
 void bind_explanations(nanobind::module_& module, nanobind::class_<PythonPlanner>& planner);
+void bind_groups(nanobind::module_& module, nanobind::class_<PythonPlanner>& planner);
 void bind_what_ifs(nanobind::class_<PythonPlanner>& planner);
 
 }  // namespace neuroshard::python

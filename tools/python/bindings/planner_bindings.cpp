@@ -264,6 +264,7 @@ void bind_planner_class(nb::module_& module) {
               "The one in use.");
   bind_replanning(module, planner);
   bind_explanations(module, planner);
+  bind_groups(module, planner);
   bind_what_ifs(planner);
 }
 

@@ -1,0 +1,222 @@
+#include "neuroshard/device_groups.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "golden.h"
+#include "message_of.h"
+#include "neuroshard/planner.h"
+#include "neuroshard/weights.h"
+
+namespace neuroshard {
+namespace {
+
+using testing::golden_task;
+using ::testing::HasSubstr;
+using testing::message_of;
+
+constexpr NodeNetwork kNodesOfEight{.devices_per_node = 8,
+                                    .links = {.in_node_gb_s = 300.0, .between_nodes_gb_s = 25.0}};
+
+const Planner& groups_planner() {
+  static const Planner planner(builtin_weights(), {.effort = Effort::kFast, .threads = 2});
+  return planner;
+}
+
+Task grouped_task(int devices) {
+  Task task = golden_task("4gpu_dim128", 0);
+  task.devices = devices;
+  for (Table& table : task.tables) table.memory.batch_size = task.batch_size;
+  return task;
+}
+
+TEST(DeviceGroups, AreTasksOfTheirOwn) {
+  const Task task = grouped_task(64);
+  const Task next = task_of_group(task, {16, GroupLayout::kConsecutive}, kNodesOfEight);
+  EXPECT_EQ(next.devices, 16);
+  EXPECT_EQ(next.batch_size, task.batch_size / 4);
+  EXPECT_EQ(next.tables[0].memory.batch_size, task.batch_size / 4);
+  EXPECT_EQ(next.devices_per_node, 8);
+  EXPECT_FALSE(next.links);
+  // Two of each node.
+  const Task apart = task_of_group(task, {16, GroupLayout::kInterleaved}, kNodesOfEight);
+  EXPECT_EQ(apart.devices_per_node, 2);
+  ASSERT_TRUE(apart.links);
+  EXPECT_EQ(apart.links->between_nodes_gb_s, 25.0);
+  // Within a node, and of more groups than a node has devices.
+  EXPECT_EQ(task_of_group(task, {4, GroupLayout::kConsecutive}, kNodesOfEight).devices_per_node, 4);
+  EXPECT_EQ(task_of_group(task, {4, GroupLayout::kInterleaved}, kNodesOfEight).devices_per_node, 1);
+  Task odd = task;
+  odd.batch_size = 65'537;
+  EXPECT_EQ(task_of_group(odd, {16, GroupLayout::kConsecutive}, kNodesOfEight).batch_size, 16'385);
+}
+
+TEST(DeviceGroups, ShareWhatNodesHaveTogether) {
+  NodeNetwork network = kNodesOfEight;
+  network.links.node_gb_s = 80.0;
+  const Task task = grouped_task(64);
+  EXPECT_FALSE(task_of_group(task, {16, GroupLayout::kConsecutive}, network).links);
+  const Task apart = task_of_group(task, {16, GroupLayout::kInterleaved}, network);
+  ASSERT_TRUE(apart.links);
+  EXPECT_EQ(apart.links->node_gb_s, 20.0);
+  const Task within = task_of_group(task, {4, GroupLayout::kConsecutive}, network);
+  ASSERT_TRUE(within.links);
+  EXPECT_EQ(within.links->node_gb_s, 40.0);
+}
+
+// A ring sends 2 (n - 1) / n of what each has; links reach shares of their datasheets.
+TEST(DeviceGroups, AverageAsRingsDo) {
+  constexpr double kGb = 1.073741824;
+  const Task task = grouped_task(64);
+  const auto ms_per_gib = [&](int size, GroupLayout layout, const NodeNetwork& network) {
+    return averaging_time(task, {size, layout}, network).ms_per_gib;
+  };
+  const double between = 2.0 * 3.0 / 4.0 * kGb / (25.0 * 0.85) * 1e3;
+  EXPECT_NEAR(ms_per_gib(16, GroupLayout::kConsecutive, kNodesOfEight), between, 1e-9 * between);
+  const double within = 2.0 * 3.0 / 4.0 * kGb / (300.0 * (0.375 + 0.053 * 4.0)) * 1e3;
+  EXPECT_NEAR(ms_per_gib(16, GroupLayout::kInterleaved, kNodesOfEight), within, 1e-9 * within);
+  // All eight devices of a node average at once.
+  NodeNetwork shared = kNodesOfEight;
+  shared.links.node_gb_s = 40.0;
+  EXPECT_NEAR(ms_per_gib(16, GroupLayout::kConsecutive, shared), 5.0 * between, 1e-9 * between);
+  EXPECT_EQ(averaging_time(task, {64, GroupLayout::kConsecutive}, kNodesOfEight).ms(7.0), 0.0);
+}
+
+TEST(DeviceGroups, OneGroupHasThePlanOfTheTask) {
+  const Task task = grouped_task(16);
+  const PlanResult expected = groups_planner().plan(task);
+  const GroupsResult result =
+      groups_planner().plan_groups(task, {.sizes = {16}, .iterations = 10.0});
+  ASSERT_EQ(result.plans.size(), 1U);
+  EXPECT_EQ(result.plans[0].result.plan, expected.plan);
+  EXPECT_EQ(result.plans[0].cost_ms, expected.cost.cost_ms);
+  EXPECT_EQ(result.plans[0].averaging_ms, 0.0);
+}
+
+TEST(DeviceGroups, TheBestIsNoDearerThanAnyThatIsAskedForAlone) {
+  const Task task = grouped_task(16);
+  const GroupsResult all = groups_planner().plan_groups(task, {.iterations = 50.0});
+  ASSERT_TRUE(all.best);
+  const GroupsPlan& best = all.plans[*all.best];
+  EXPECT_GE(all.plans.size(), 5U);
+  for (const GroupsPlan& plan : all.plans) {
+    SCOPED_TRACE(plan.groups.size);
+    const GroupsResult alone = groups_planner().plan_groups(
+        task, {.sizes = {plan.groups.size}, .layouts = {plan.groups.layout}, .iterations = 50.0});
+    ASSERT_EQ(alone.plans.size(), 1U);
+    EXPECT_EQ(alone.plans[0].cost_ms, plan.cost_ms);
+    EXPECT_LE(best.cost_ms, plan.cost_ms);
+  }
+}
+
+// The figures by what slices have, and a price of what is stored that evens it out.
+TEST(DeviceGroups, AveragingIsPricedAndEvenedOut) {
+  Task task = grouped_task(32);
+  task.tables[0].memory.optimizer = Optimizer::kAdam;
+  const auto plan_for = [&](double iterations) {
+    GroupsResult result = groups_planner().plan_groups(
+        task, {.sizes = {8}, .layouts = {GroupLayout::kConsecutive}, .iterations = iterations});
+    return std::move(result.plans.at(0));
+  };
+  const auto stored_by_hand = [&](const GroupsPlan& plan) {
+    std::vector<double> bytes(8, 0.0);
+    for (std::size_t d = 0; d < 8; ++d) {
+      for (const int index : plan.result.plan->shards[d]) {
+        const TableSlice& slice = plan.result.plan->slices[static_cast<std::size_t>(index)];
+        const double copies = slice.table == 0 ? 3.0 : 1.0;  // Adam has two of each element.
+        bytes[d] += 4.0 * copies * static_cast<double>(slice.rows) * slice.dim;
+      }
+      for (const int t : plan.result.plan->replicas) {
+        const Table& table = task.tables[static_cast<std::size_t>(t)];
+        bytes[d] += 4.0 * (t == 0 ? 3.0 : 1.0) * static_cast<double>(table.rows) * table.dim;
+      }
+    }
+    return std::ranges::max(bytes);
+  };
+  const GroupsPlan often = plan_for(1.0);
+  const GroupsPlan seldom = plan_for(1e6);
+  for (const GroupsPlan* plan : {&often, &seldom}) {
+    ASSERT_TRUE(plan->result.plan);
+    EXPECT_EQ(plan->copies, 4);
+    EXPECT_EQ(static_cast<double>(plan->averaged_bytes), stored_by_hand(*plan));
+    const AveragingTime time = averaging_time(task, plan->groups, kNodesOfEight);
+    EXPECT_NEAR(plan->averaging_ms,
+                time.latency_ms + time.ms_per_gib * gib_from_bytes(plan->averaged_bytes),
+                1e-3 * plan->averaging_ms);
+    EXPECT_DOUBLE_EQ(plan->cost_ms,
+                     plan->result.cost.cost_ms + plan->averaging_ms / plan->iterations);
+  }
+  EXPECT_LT(often.averaged_bytes, seldom.averaged_bytes);
+  EXPECT_GE(often.result.cost.cost_ms, seldom.result.cost.cost_ms);
+  std::int64_t all = 0;
+  for (const Table& table : task.tables)
+    all += table.size_bytes() - slice_memory(table, table.dim).buffer_bytes;
+  EXPECT_LT(static_cast<double>(often.averaged_bytes), 1.1 * static_cast<double>(all) / 8.0);
+}
+
+TEST(DeviceGroups, AveragingTakesItsShare) {
+  const Task task = grouped_task(32);
+  const GroupsResult result = groups_planner().plan_groups(task, {.sizes = {8, 16}, .share = 0.02});
+  ASSERT_FALSE(result.plans.empty());
+  for (const GroupsPlan& plan : result.plans) {
+    const double share = plan.averaging_ms / plan.iterations / plan.result.cost.cost_ms;
+    EXPECT_LE(share, 0.02);
+    EXPECT_GT(share, 0.02 * (1.0 - 1.0 / plan.iterations));
+  }
+}
+
+TEST(DeviceGroups, WeightsAloneTakeLess) {
+  Task task = grouped_task(16);
+  for (Table& table : task.tables) table.memory.optimizer = Optimizer::kAdagrad;
+  GroupsRequest request{.sizes = {8}, .layouts = {GroupLayout::kConsecutive}, .iterations = 100.0};
+  const GroupsPlan both = groups_planner().plan_groups(task, request).plans.at(0);
+  request.optimizer_state = false;
+  const GroupsPlan alone = groups_planner().plan_groups(task, request).plans.at(0);
+  EXPECT_EQ(both.averaged_bytes % 2, 0);
+  EXPECT_LT(static_cast<double>(alone.averaged_bytes),
+            0.6 * static_cast<double>(both.averaged_bytes));
+}
+
+TEST(DeviceGroups, SizesThatCannotBeAreLeftOutOrSaid) {
+  Task task = grouped_task(12);
+  task.devices_per_node = 4;
+  set_memory(task, 2 * total_bytes(task) / 5);
+  const GroupsResult result = groups_planner().plan_groups(task, {.iterations = 100.0});
+  EXPECT_FALSE(result.plans.empty());
+  EXPECT_THAT(result.left_out, ::testing::Contains(HasSubstr("2: tables take")));
+  EXPECT_THAT(result.left_out, ::testing::Contains(HasSubstr("1: tables take")));
+  const auto error_of = [&](const GroupsRequest& request) {
+    return message_of([&] { (void)groups_planner().plan_groups(task, request); });
+  };
+  EXPECT_THAT(error_of({.sizes = {5}}), HasSubstr("groups of 5 devices do not divide the 12"));
+  EXPECT_THAT(error_of({.sizes = {0}}), HasSubstr("give a divisor"));
+  EXPECT_THAT(error_of({.sizes = {3}}), HasSubstr("do not fit nodes of 4"));
+  EXPECT_THAT(error_of({.sizes = {4}}), HasSubstr("interleaved, do not fit nodes of 4"));
+  EXPECT_THAT(error_of({.share = 0.0}), HasSubstr("the share of averaging is 0"));
+  EXPECT_THAT(error_of({.iterations = 0.5}), HasSubstr("averaging comes after 0.5 iterations"));
+  EXPECT_THAT(error_of({.iterations = std::nan("")}), HasSubstr("iterations"));
+  EXPECT_THAT(error_of({.plan = {.storage = {.ms_per_gib = 1.0}}}), HasSubstr("leave that price"));
+  task.tables[1].rules.devices = {0, 1};
+  EXPECT_THAT(error_of({.sizes = {4}}), HasSubstr("has rules that name devices"));
+  EXPECT_NO_THROW((void)groups_planner().plan_groups(task, {.sizes = {12}}));
+}
+
+TEST(DeviceGroups, ListedDevicesHaveToBeAlike) {
+  Task task = grouped_task(8);
+  task.devices_per_node = 2;
+  task.device_list.assign(8, {.memory_bytes = bytes_from_gib(8.0)});
+  for (std::size_t d = 0; d < 8; d += 2) task.device_list[d].memory_bytes = bytes_from_gib(6.0);
+  const DeviceGroups next{4, GroupLayout::kConsecutive};
+  EXPECT_EQ(task_of_group(task, next, kNodesOfEight).device_list,
+            std::vector<Device>(task.device_list.begin(), task.device_list.begin() + 4));
+  const auto error = message_of([&] {
+    (void)task_of_group(task, {4, GroupLayout::kInterleaved}, kNodesOfEight);
+  });
+  EXPECT_THAT(error, HasSubstr("differ: device 1 is not as device 0"));
+}
+
+}  // namespace
+}  // namespace neuroshard

@@ -1,0 +1,160 @@
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "neuroshard/error.h"
+#include "neuroshard/plan_file.h"
+#include "tools/commands.h"
+#include "tools/console/result_output.h"
+#include "tools/options/model_options.h"
+#include "tools/options/search_options.h"
+#include "tools/options/task_options.h"
+#include "tools/plan_pages/plan_report.h"
+#include "tools/planning/groups_report.h"
+
+namespace neuroshard::tools {
+namespace {
+
+constexpr const char* kGroupsExamples = R"(Examples:
+  neuroshard groups --task my_model.json --devices 128
+  neuroshard groups --task my_model.json --devices 128 --sizes 16,32 --average-every 200
+  neuroshard groups --task my_model.json --devices 128 --svg groups.svg --plan-output plan.json
+
+Each group of devices holds all tables and has its part of the batch; the copies are averaged now and
+then: docs/device_groups.md.
+Exit codes: 0 done; 1 no size of groups has a plan; 2 bad input or usage.)";
+
+struct GroupsCommand {
+  TaskOptions tasks;
+  ModelOptions models;
+  SearchChoice search;
+  std::vector<int> sizes;
+  std::vector<std::string> layouts;
+  std::optional<double> iterations;
+  std::optional<double> share;
+  bool weights_only = false;
+  std::string format = "table";
+  std::string output;
+  std::string svg;
+  std::string plan_output;
+};
+
+GroupsRequest request_of(const GroupsCommand& command) {
+  GroupsRequest request{.sizes = command.sizes, .optimizer_state = !command.weights_only};
+  for (const std::string& layout : command.layouts) {
+    request.layouts.push_back(group_layout_from_name(layout));
+  }
+  if (command.iterations && command.share) {
+    throw Error("--average-every and --average-share exclude each other; give one of them");
+  }
+  if (command.iterations && !(*command.iterations >= 1.0)) {
+    throw Error("--average-every is less than 1; give the iterations between two averagings");
+  }
+  request.iterations = command.iterations.value_or(0.0);
+  request.share = command.share.value_or(request.share);
+  return request;
+}
+
+void write_best_plan(const GroupsReport& report, ResultOutput& output) {
+  const GroupsPlan& best = report.result.plans[*report.result.best];
+  output.write(plan_to_json(
+      PlanDocument{.task = best.task,
+                   .plan = *best.result.plan,
+                   .cost = best.result.cost,
+                   .stats = best.result.stats,
+                   .task_name = report.title + ", a group of " + std::to_string(best.groups.size),
+                   .weights = report.weights,
+                   .notes = plan_notes(report.notes, best.result.cost),
+                   .complete = best.result.complete}));
+  output.finish();
+}
+
+int run_groups(const GroupsCommand& command, Console& console) {
+  const OutputFormat format = output_format_from_name(command.format);
+  const PlannerOptions options = command.search.options();
+  const GroupsRequest request = request_of(command);
+  const LoadedTasks loaded = load_tasks(command.tasks, command.models.hardware);
+  if (loaded.tasks.size() != 1) {
+    throw Error("groups the devices of one task, and there are " +
+                std::to_string(loaded.tasks.size()) + "; pick one with --index");
+  }
+  if (loaded.errors[0]) throw Error(*loaded.errors[0]);
+  const LoadedModels models = load_models(command.models, loaded.hardware);
+  const Planner planner(models.models, options);
+  ResultOutput output(console, command.output);
+  std::optional<ResultOutput> chart;
+  if (!command.svg.empty()) chart.emplace(console, command.svg);
+  std::optional<ResultOutput> plan;
+  if (!command.plan_output.empty()) plan.emplace(console, command.plan_output);
+  const GroupsReport report{.task = loaded.tasks[0],
+                            .title = loaded.titles[0],
+                            .weights = models.origin,
+                            .notes = loaded.notes,
+                            .result = planner.plan_groups(loaded.tasks[0], request)};
+  switch (format) {
+    case OutputFormat::kTable:
+      output.write(groups_page(report, output.style()));
+      break;
+    case OutputFormat::kJson:
+      output.write(groups_json(report));
+      break;
+    case OutputFormat::kJsonl:
+      output.write(groups_json_lines(report));
+      break;
+  }
+  output.finish();
+  if (chart) {
+    chart->write(groups_chart(report));
+    chart->finish();
+  }
+  if (!report.result.best) {
+    say_no_plan(report.title, "no size of groups has one", console);
+    return kExitInfeasible;
+  }
+  if (plan) write_best_plan(report, *plan);
+  return kExitOk;
+}
+
+}  // namespace
+
+void add_groups_command(CLI::App& program, Action& chosen) {
+  const auto options = std::make_shared<GroupsCommand>();
+  CLI::App* command = program.add_subcommand(
+      "groups", "Plan devices in groups that each hold all tables, and are averaged now and then");
+  command->footer(kGroupsExamples);
+  add_task_options(*command, options->tasks);
+  const auto add = [&](const char* name, auto& field, const char* text) {
+    return command->add_option(name, field, text)->group("Groups");
+  };
+  add("--sizes", options->sizes, "Devices of a group; default: all sizes that can be planned")
+      ->delimiter(',')
+      ->type_name("N,...");
+  add("--layouts", options->layouts,
+      "Which devices are a group: consecutive, interleaved; default: both")
+      ->delimiter(',')
+      ->type_name("NAME,...");
+  add("--average-every", options->iterations, "Iterations between two averagings")->type_name("N");
+  add("--average-share", options->share,
+      "Or the share of their time that averaging may take; default: 0.05")
+      ->type_name("SHARE");
+  command
+      ->add_flag("--weights-only", options->weights_only,
+                 "Optimizers' state is not averaged with the weights")
+      ->group("Groups");
+  add_model_options(*command, options->models);
+  add_search_options(*command, options->search);
+  add_backend_options(*command, options->search.planner);
+  add_output_options(*command, options->format, options->output);
+  command->add_option("--svg", options->svg, "Also draw costs over sizes of groups, an SVG file")
+      ->type_name("FILE")
+      ->group("Output");
+  command
+      ->add_option("--plan-output", options->plan_output,
+                   "Also write the plan of a group of the cheapest, as plan --format json does")
+      ->type_name("FILE")
+      ->group("Output");
+  command->callback([options, &chosen] {
+    chosen = [options](Console& console) { return run_groups(*options, console); };
+  });
+}
+
+}  // namespace neuroshard::tools

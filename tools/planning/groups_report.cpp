@@ -1,0 +1,157 @@
+#include "tools/planning/groups_report.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <span>
+
+#include "core/tables/node_link_fields.h"
+#include "neuroshard/plan_file.h"
+#include "tools/charts/line_chart.h"
+
+namespace neuroshard::tools {
+namespace {
+
+using GroupsJson = nlohmann::ordered_json;
+
+std::string layout_of(const GroupsPlan& plan) {
+  return plan.copies == 1 ? "" : std::string(name_of(plan.groups.layout));
+}
+
+std::string iterations_text(const GroupsPlan& plan) {
+  return plan.iterations == 0.0 ? "-" : format_number(plan.iterations, 0);
+}
+
+/// What tells other commands of one group; nothing if its devices are listed.
+std::string options_of(const GroupsReport& report, const Task& group) {
+  if (!group.device_list.empty()) return {};
+  std::string text = "--devices " + std::to_string(group.devices) + " --batch-size " +
+                     std::to_string(group.batch_size);
+  if (group.devices_per_node != report.task.devices_per_node) {
+    text += " --devices-per-node " + std::to_string(group.devices_per_node);
+  }
+  if (!group.links || group.links == report.task.links) return text;
+  for (const auto& [name, gb_s] : kNodeLinkFields) {
+    if ((*group.links).*gb_s == 0.0) continue;
+    std::string option = name;
+    std::ranges::replace(option, '_', '-');
+    text += " --" + option + ' ' + shortest_text((*group.links).*gb_s);
+  }
+  return text;
+}
+
+GroupsJson json_of(const GroupsReport& report, const GroupsPlan& plan) {
+  GroupsJson json = {
+      {"size", plan.groups.size}, {"layout", name_of(plan.groups.layout)}, {"copies", plan.copies}};
+  if (std::string options = options_of(report, plan.task); !options.empty()) {
+    json["options"] = std::move(options);
+  }
+  if (!plan.result.plan) {
+    json["error"] = {{"kind", name_of(plan.result.infeasible->kind)},
+                     {"message", plan.result.infeasible->message}};
+    return json;
+  }
+  json["cost_ms"] = plan.cost_ms;
+  json["iteration_ms"] = plan.result.cost.cost_ms;
+  json["averaging_ms"] = plan.averaging_ms;
+  json["averaged_gb"] = gib_from_bytes(plan.averaged_bytes);
+  json["iterations"] = plan.iterations;
+  if (!plan.result.complete) json["complete"] = false;
+  if (!plan.result.cost.warning.empty()) json["warning"] = plan.result.cost.warning;
+  return json;
+}
+
+std::string text_of(const GroupsJson& json, int indent) {
+  return json.dump(indent, ' ', false, GroupsJson::error_handler_t::replace) + '\n';
+}
+
+}  // namespace
+
+std::string groups_page(const GroupsReport& report, const TextStyle& style) {
+  using enum TextTable::Align;
+  TextTable table({kRight, kLeft, kRight, kRight, kRight, kRight, kRight, kRight, kLeft});
+  table.add_row({"size", "layout", "groups", "cost ms", "iteration ms", "averaging ms", "every",
+                 "averaged", ""});
+  const GroupsResult& result = report.result;
+  for (const GroupsPlan& plan : result.plans) {
+    const std::string size = format_count(static_cast<std::uint64_t>(plan.groups.size));
+    const std::string copies = format_count(static_cast<std::uint64_t>(plan.copies));
+    if (!plan.result.plan) {
+      table.add_row({size, layout_of(plan), copies, "-", "-", "-", "-", "-",
+                     printable(plan.result.infeasible->message)});
+      continue;
+    }
+    const bool best = result.best && &plan == &result.plans[*result.best];
+    std::string remark = best ? "cheapest" : "";
+    if (const std::string& warning = plan.result.cost.warning; !warning.empty()) {
+      remark += (remark.empty() ? "" : "; ") + printable(warning);
+    }
+    table.add_row({size, layout_of(plan), copies, format_ms(plan.cost_ms),
+                   format_ms(plan.result.cost.cost_ms), format_ms(plan.averaging_ms),
+                   iterations_text(plan), format_bytes(plan.averaged_bytes), remark});
+  }
+  std::string text = bold(printable(report.title), style) + ": " +
+                     counted(report.task.tables.size(), "table") + ", " +
+                     format_bytes(total_bytes(report.task)) + ", " +
+                     counted(static_cast<std::uint64_t>(report.task.devices), "device") + "\n\n" +
+                     table.str() + '\n';
+  const auto add = [&](const char* label, const std::string& line) {
+    text += paragraph(label, line, 9, style);
+  };
+  if (result.best) {
+    const std::string options = options_of(report, result.plans[*result.best].task);
+    if (!options.empty()) {
+      add("a group", "for other commands, one of the cheapest is: " + options);
+    }
+  }
+  for (const std::string& left_out : result.left_out) add("left out", printable(left_out));
+  add("weights", printable(report.weights));
+  for (const std::string& note : report.notes) add("note", printable(note));
+  return text;
+}
+
+std::string groups_json(const GroupsReport& report) {
+  GroupsJson json = {{"format", "neuroshard.groups"},
+                     {"version", 1},
+                     {"task",
+                      {{"name", report.title},
+                       {"tables", report.task.tables.size()},
+                       {"size_gb", gib_from_bytes(total_bytes(report.task))},
+                       {"devices", report.task.devices}}},
+                     {"weights", report.weights},
+                     {"notes", report.notes},
+                     {"left_out", report.result.left_out}};
+  GroupsJson& plans = json["groups"] = GroupsJson::array();
+  for (const GroupsPlan& plan : report.result.plans) plans.push_back(json_of(report, plan));
+  json["best"] = nullptr;
+  if (report.result.best) json["best"] = *report.result.best;
+  return text_of(json, 2);
+}
+
+std::string groups_json_lines(const GroupsReport& report) {
+  std::string text;
+  for (const GroupsPlan& plan : report.result.plans) text += text_of(json_of(report, plan), -1);
+  return text;
+}
+
+std::string groups_chart(const GroupsReport& report) {
+  charts::LineChart chart{.title = printable(report.title),
+                          .x_label = "devices of a group",
+                          .y_label = "predicted ms per iteration",
+                          .series = {}};
+  for (const GroupLayout layout : all_group_layouts()) {
+    charts::Series with{.name = std::string(name_of(layout)), .points = {}};
+    charts::Series without{.name = with.name + ", not averaged", .points = {}};
+    for (const GroupsPlan& plan : report.result.plans) {
+      // One group is the end of both lines.
+      if (!plan.result.plan || (plan.groups.layout != layout && plan.copies > 1)) continue;
+      with.points.emplace_back(plan.groups.size, plan.cost_ms);
+      without.points.emplace_back(plan.groups.size, plan.result.cost.cost_ms);
+    }
+    if (with.points.empty()) continue;
+    chart.series.push_back(std::move(with));
+    chart.series.push_back(std::move(without));
+  }
+  return draw(std::span<const charts::LineChart>(&chart, 1));
+}
+
+}  // namespace neuroshard::tools
