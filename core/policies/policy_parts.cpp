@@ -3,13 +3,24 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
+#include <vector>
 
 #include "neuroshard/error.h"
 
 namespace neuroshard {
 namespace {
 
-std::string layers_text(const std::vector<int>& widths) {
+constexpr int kTableWidths[] = {kPolicyFeatures, 128, kPolicyEmbedding};
+constexpr int kHeadWidths[] = {kPolicyEmbedding, 64, 1};
+constexpr int kCostFeatureWidths[] = {3, 64, 32};
+constexpr int kLogitWidths[] = {64, 1};
+constexpr int kProgressWidths[] = {1, 32};
+constexpr int kMemoryWidths[] = {kMemoryInputs, 4 * kPolicyState};
+constexpr int kBaselineWidths[] = {kPolicyState, 64, 1};
+constexpr int kLoadWidths[] = {2, 32};
+constexpr int kChoiceWidths[] = {3 * kPolicyState, 128, 128, 64, 1};
+
+std::string layers_text(std::span<const int> widths) {
   std::string text;
   for (const int width : widths) text += (text.empty() ? "" : "-") + std::to_string(width);
   return text;
@@ -36,7 +47,7 @@ void validate_networks(const Policy& policy, const std::string& where) {
   for (const PolicyPart<Policy>& part : policy_parts<Policy>()) {
     const Mlp& network = policy.*part.network;
     const std::string place = where + ": network '" + std::string(part.name) + "': ";
-    bool fits = widths_of(network) == part.widths;
+    bool fits = std::ranges::equal(widths_of(network), part.widths);
     for (std::size_t k = 0; fits && k < network.layers.size(); ++k) {
       fits = network.layers[k].inputs == part.widths[k] && is_whole(network.layers[k]);
     }
@@ -54,33 +65,33 @@ void validate_networks(const Policy& policy, const std::string& where) {
 }  // namespace
 
 template <>
-const std::vector<PolicyPart<DreamshardPolicy>>& policy_parts() {
+std::span<const PolicyPart<DreamshardPolicy>> policy_parts() {
   using P = DreamshardPolicy;
-  static const std::vector<PolicyPart<P>> parts = {
-      {"cost_tables", "table_fc", {kPolicyFeatures, 128, 32}, true, &P::cost_tables},
-      {"forward", "forward_fc", {32, 64, 1}, false, &P::forward},
-      {"communication", "communication_fc", {32, 64, 1}, false, &P::communication},
-      {"backward", "backward_fc", {32, 64, 1}, false, &P::backward},
-      {"overall", "overall_fc", {32, 64, 1}, false, &P::overall},
-      {"cost_features", "cost_fc", {3, 64, 32}, true, &P::cost_features},
-      {"policy_tables", "rl_table_fc", {kPolicyFeatures, 128, 32}, true, &P::policy_tables},
-      {"choice", "policy_net", {64, 1}, false, &P::choice}};
-  return parts;
+  static constexpr PolicyPart<P> kParts[] = {
+      {"cost_tables", "table_fc", kTableWidths, true, &P::cost_tables},
+      {"forward", "forward_fc", kHeadWidths, false, &P::forward},
+      {"communication", "communication_fc", kHeadWidths, false, &P::communication},
+      {"backward", "backward_fc", kHeadWidths, false, &P::backward},
+      {"overall", "overall_fc", kHeadWidths, false, &P::overall},
+      {"cost_features", "cost_fc", kCostFeatureWidths, true, &P::cost_features},
+      {"policy_tables", "rl_table_fc", kTableWidths, true, &P::policy_tables},
+      {"choice", "policy_net", kLogitWidths, false, &P::choice}};
+  return kParts;
 }
 
 template <>
-const std::vector<PolicyPart<AutoshardPolicy>>& policy_parts() {
+std::span<const PolicyPart<AutoshardPolicy>> policy_parts() {
   using P = AutoshardPolicy;
-  static const std::vector<PolicyPart<P>> parts = {
-      {"tables", "t_fc", {kPolicyFeatures, 128, 32}, true, &P::tables},
-      {"progress", "s_fc", {1, 32}, true, &P::progress},
-      {"memory_0", "core_l0", {kMemoryInputs, 4 * kPolicyState}, false, &P::memory_0},
-      {"memory_1", "core_l1", {kMemoryInputs, 4 * kPolicyState}, false, &P::memory_1},
-      {"baseline", "b_fc", {64, 64, 1}, false, &P::baseline},
-      {"load", "a_fc", {2, 32}, true, &P::load},
-      {"choice", "p_fc", {192, 128, 128, 64, 1}, false, &P::choice},
-      {"cost", "c_fc", {32, 64, 1}, false, &P::cost}};
-  return parts;
+  static constexpr PolicyPart<P> kParts[] = {
+      {"tables", "t_fc", kTableWidths, true, &P::tables},
+      {"progress", "s_fc", kProgressWidths, true, &P::progress},
+      {"memory_0", "core_l0", kMemoryWidths, false, &P::memory_0},
+      {"memory_1", "core_l1", kMemoryWidths, false, &P::memory_1},
+      {"baseline", "b_fc", kBaselineWidths, false, &P::baseline},
+      {"load", "a_fc", kLoadWidths, true, &P::load},
+      {"choice", "p_fc", kChoiceWidths, false, &P::choice},
+      {"cost", "c_fc", kHeadWidths, false, &P::cost}};
+  return kParts;
 }
 
 std::string_view algorithm_of(const PlacementPolicy& policy) {

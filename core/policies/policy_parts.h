@@ -1,7 +1,7 @@
 #pragma once
 
+#include <span>
 #include <string_view>
-#include <vector>
 
 #include "neuroshard/placement_policy.h"
 
@@ -10,20 +10,20 @@ namespace neuroshard {
 /// A network of a policy: the only place that lists them.
 template <typename Policy>
 struct PolicyPart {
-  std::string_view name;       ///< In our files.
-  std::string_view published;  ///< Layer k is `published` + "_k" in published files.
-  std::vector<int> widths;     ///< Inputs, then the outputs of each layer.
+  std::string_view name;        ///< In our files.
+  std::string_view published;   ///< Layer k is `published` + "_k" in published files.
+  std::span<const int> widths;  ///< Inputs, then the outputs of each layer.
   bool relu_after_last;
   Mlp Policy::*network;
 };
 
 /// Specialised for both policies.
 template <typename Policy>
-[[nodiscard]] const std::vector<PolicyPart<Policy>>& policy_parts();
+[[nodiscard]] std::span<const PolicyPart<Policy>> policy_parts();
 template <>
-const std::vector<PolicyPart<DreamshardPolicy>>& policy_parts();
+std::span<const PolicyPart<DreamshardPolicy>> policy_parts();
 template <>
-const std::vector<PolicyPart<AutoshardPolicy>>& policy_parts();
+std::span<const PolicyPart<AutoshardPolicy>> policy_parts();
 
 // Widths that networks share.
 inline constexpr int kPolicyEmbedding = 32;

@@ -13,8 +13,8 @@ namespace {
 /// `network` of `policy`, by what the list of its networks says of it.
 template <typename Policy>
 PackedPart packed(const Policy& policy, Mlp Policy::*network) {
-  const auto part =
-      std::ranges::find(policy_parts<Policy>(), network, &PolicyPart<Policy>::network);
+  const auto parts = policy_parts<Policy>();
+  const auto part = std::ranges::find(parts, network, &PolicyPart<Policy>::network);
   return {PackedMlp(policy.*network), part->relu_after_last};
 }
 

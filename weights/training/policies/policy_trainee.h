@@ -41,7 +41,7 @@ class PolicyTrainee {
 
  protected:
   [[nodiscard]] PartTrainee& part(Mlp Policy::*network) {
-    const auto& list = policy_parts<Policy>();
+    const auto list = policy_parts<Policy>();
     const auto found = std::ranges::find(list, network, &PolicyPart<Policy>::network);
     return parts_[static_cast<std::size_t>(found - list.begin())];
   }

@@ -45,7 +45,9 @@ template <typename Policy>
   Random random(seed);
   Policy policy;
   for (const PolicyPart<Policy>& part : policy_parts<Policy>()) {
-    policy.*part.network = TrainableMlp(part.widths, part.relu_after_last, random).to_mlp();
+    policy.*part.network =
+        TrainableMlp({part.widths.begin(), part.widths.end()}, part.relu_after_last, random)
+            .to_mlp();
   }
   return policy;
 }
