@@ -15,14 +15,13 @@ namespace {
 
 constexpr std::size_t kLeastTables = 20;
 constexpr std::size_t kMostTables = 80;
-constexpr int kMostDim = 128;
+constexpr std::uint64_t kDimLevels = 6;  // Up to 128.
 constexpr std::array kDeviceCounts = {2, 4, 8};
 constexpr std::int64_t kRoomForAll = std::int64_t{1} << 50;
 
 }  // namespace
 
 std::vector<Task> draw_policy_tasks(std::span<const Table> tables, int tasks, Random& random) {
-  const std::vector<int> dims = dim_levels(kMostDim);
   std::vector<Task> drawn;
   std::vector<std::size_t> order(tables.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -30,6 +29,7 @@ std::vector<Task> draw_policy_tasks(std::span<const Table> tables, int tasks, Ra
     Task task;
     task.devices = kDeviceCounts[random.below(kDeviceCounts.size())];
     task.memory_bytes = kRoomForAll;
+    const std::vector<int> dims = dim_levels(kDimMultiple << random.below(kDimLevels));
     shuffle(std::span(order), random);
     const std::size_t count =
         std::min(tables.size(), kLeastTables + random.below(kMostTables - kLeastTables + 1));

@@ -12,8 +12,8 @@
 
 namespace neuroshard::training {
 
-/// 20 to 80 of `tables` without replacement, or all if there are fewer, with dims 4, 8, ..., 128,
-/// on 2, 4 or 8 devices with room for everything.
+/// 20 to 80 of `tables` without replacement, or all if there are fewer, with dims of 4, 8, ... up
+/// to 4 to 128, which differs by task, on 2, 4 or 8 devices with room for everything.
 [[nodiscard]] std::vector<Task> draw_policy_tasks(std::span<const Table> tables, int tasks,
                                                   Random& random);
 

@@ -13,8 +13,8 @@ namespace neuroshard::training {
 namespace {
 
 constexpr std::size_t kLeastTablesToTrain = 40;
-constexpr int kTrainingTasks = 50;
-constexpr int kComparedTasks = 20;
+constexpr int kTrainingTasks = 200;
+constexpr int kComparedTasks = 40;
 // Streams of random numbers; iterations have those from 1 on.
 constexpr std::uint64_t kTaskStream = std::uint64_t{1} << 32;
 
