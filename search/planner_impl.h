@@ -52,7 +52,7 @@ struct Planner::Impl {
   [[nodiscard]] std::optional<PlanResult> plan_in_hbm(const Task& task, const PlanRequest& request,
                                                       Effort effort, bool alone) const;
   PlanResult plan_by_baseline(const Task& task, const PlanRequest& request) const;
-  /// By the policy; where a device has no room then, packed by memory alone.
+  /// By the policy; packed by memory alone where that leaves a table without room, or at `stop`.
   [[nodiscard]] std::optional<Plan> place_learned(const Task& task,
                                                   const StopCondition& stop) const;
   /// Algorithm::kPublished. `lease`: threads for it; null: the caller's alone.
