@@ -52,6 +52,18 @@ TEST(PolicyFile, ReadsPublishedCheckpoints) {
   EXPECT_FLOAT_EQ(networks.features.std[2], 27.1633740F);
 }
 
+TEST(PolicyFile, OnesThatAreReadyAreOfTheirNames) {
+  for (const char* algorithm : {"dreamshard", "autoshard"}) {
+    for (const char* hardware : {"a100", "h100"}) {
+      const PlacementPolicy policy =
+          load_policy(std::string(NEUROSHARD_TEST_DATA) + "/../../weights/pretrained/policies/" +
+                      algorithm + "_" + hardware + ".safetensors");
+      EXPECT_EQ(algorithm_of(policy), algorithm);
+      EXPECT_EQ(policy.metadata.at("hardware"), hardware);
+    }
+  }
+}
+
 TEST(PolicyFile, NamesWhatIsWrong) {
   const PlacementPolicy policy = *random_policy(Algorithm::kDreamshard);
   EXPECT_THAT(policy_error(changed(policy, [](Safetensors& of) { of.metadata["format"] = "x"; })),
