@@ -30,6 +30,8 @@ double key_of(const Table& table, Algorithm algorithm) {
     case Algorithm::kUniform:
     case Algorithm::kRandom:
     case Algorithm::kRecshard:
+    case Algorithm::kDreamshard:
+    case Algorithm::kAutoshard:
       break;
   }
   return 0.0;

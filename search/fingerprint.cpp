@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/base/fingerprint.h"
+#include "core/policies/policy_parts.h"
 #include "core/tables/exchange_fields.h"
 #include "core/tables/host_memory_fields.h"
 #include "core/tables/node_link_fields.h"
@@ -240,6 +241,20 @@ void add_models(Items& items, const CostModels& models, int devices) {
   }
 }
 
+void add_policy(Items& items, const PlacementPolicy& policy) {
+  items.add("policy");
+  std::visit(
+      [&]<typename Policy>(const Policy& networks) {
+        for (const PolicyPart<Policy>& part : policy_parts<Policy>()) {
+          add_network(items, networks.*part.network);
+        }
+      },
+      policy.networks);
+  if (const auto* autoshard = std::get_if<AutoshardPolicy>(&policy.networks)) {
+    items.add(autoshard->features.mean, autoshard->features.std);
+  }
+}
+
 /// Which links of a task are seen beside.
 void add_network(Items& items, const std::optional<NodeNetwork>& network) {
   if (!network) return;
@@ -256,6 +271,7 @@ std::uint64_t fingerprint(const Task& task, const PlannerOptions& options,
   items.add("neuroshard.fingerprint 1");
   add_task(items, task);
   add_options(items, options, models);
+  if (options.policy) add_policy(items, *options.policy);
   add_models(items, models, task.devices);
   const std::optional<NodeNetwork> hardware = hardware_network(models);
   if (task.links || hardware) add_network(items, known_network(models));

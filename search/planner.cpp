@@ -15,9 +15,11 @@
 #include "search/baselines.h"
 #include "search/engine/best_plans.h"
 #include "search/infeasibility/infeasibility.h"
+#include "search/learned_placement.h"
 #include "search/planner_impl.h"
 #include "search/planner_options.h"
 #include "search/replanning/replanning.h"
+#include "search/starts/room_search.h"
 
 namespace neuroshard {
 namespace {
@@ -126,7 +128,9 @@ Planner::Impl::Impl(CostModels cost_models, PlannerOptions planner_options, cons
       models(std::move(cost_models)),
       threads(options.threads > 0
                   ? options.threads
-                  : std::max(1, static_cast<int>(std::thread::hardware_concurrency()))) {}
+                  : std::max(1, static_cast<int>(std::thread::hardware_concurrency()))) {
+  if (options.policy) policy.emplace(select_cpu_kernels(cpu->name()), *options.policy);
+}
 
 std::shared_ptr<const Planner::Impl> Planner::Impl::for_setting_of(const Task& task) const {
   const CommSetting setting = comm_setting(task, cpu->hardware_network());
@@ -193,13 +197,26 @@ void Planner::Impl::settle_reason(const Task& task, const PlanRequest& request,
   if (ways.rows) why = as_far_as_proven(task, means_of(task), *std::move(why));
 }
 
-PlanResult Planner::Impl::plan_by_baseline(const Task& task) const {
+std::optional<Plan> Planner::Impl::place_learned(const Task& task,
+                                                 const StopCondition& stop) const {
+  if (std::optional<Plan> plan = place_by_policy(*policy, task, stop)) return plan;
+  if (std::optional<Plan> plan = place_by_baseline(task, Algorithm::kSizeGreedy, 0)) return plan;
+  Task whole = task;
+  for (Table& table : whole.tables) table.rules.no_split = true;
+  return find_room(*cpu, whole, {.rows = false, .replicas = false}, stop).plan;
+}
+
+PlanResult Planner::Impl::plan_by_baseline(const Task& task, const PlanRequest& request) const {
   const Clock::time_point start = Clock::now();
   PlanResult result;
   result.stats.backend = cpu->name();
-  result.plan = options.algorithm == Algorithm::kUniform
-                    ? cheapest_uniform_plan(*cpu, task)
-                    : place_by_baseline(task, options.algorithm, options.seed);
+  if (policy) {
+    result.plan = place_learned(task, StopCondition(request.deadline, request.stop));
+  } else if (options.algorithm == Algorithm::kUniform) {
+    result.plan = cheapest_uniform_plan(*cpu, task);
+  } else {
+    result.plan = place_by_baseline(task, options.algorithm, options.seed);
+  }
   if (result.plan) {
     result.cost = neuroshard::simulate(*cpu, task, *result.plan);
   } else {
@@ -294,7 +311,7 @@ PlanResult Planner::Impl::plan_anew(const Task& stated, const PlanRequest& reque
     return published ? published() : plan_published(planned, request, team_of_plan);
   };
   if (options.algorithm == Algorithm::kPublished) return search_published();
-  if (options.algorithm != Algorithm::kNeuroshard) return plan_by_baseline(planned);
+  if (options.algorithm != Algorithm::kNeuroshard) return plan_by_baseline(planned, request);
   Starts starts;
   if (without_links && *without_links && (*without_links)->plan) {
     starts.known = &*(*without_links)->plan;

@@ -13,6 +13,7 @@
 #include "core/base/thread_team.h"
 #include "core/placement/fallback_backend.h"
 #include "core/plans/deduplicated_task.h"
+#include "core/policies/policy_run.h"
 #include "core/tables/table_rules.h"
 #include "neuroshard/planner.h"
 #include "neuroshard/prediction_limits.h"
@@ -50,7 +51,10 @@ struct Planner::Impl {
   /// no room for all tables, or no plan is found.
   [[nodiscard]] std::optional<PlanResult> plan_in_hbm(const Task& task, const PlanRequest& request,
                                                       Effort effort, bool alone) const;
-  PlanResult plan_by_baseline(const Task& task) const;
+  PlanResult plan_by_baseline(const Task& task, const PlanRequest& request) const;
+  /// By the policy; packed by memory alone where that leaves a table without room, or at `stop`.
+  [[nodiscard]] std::optional<Plan> place_learned(const Task& task,
+                                                  const StopCondition& stop) const;
   /// Algorithm::kPublished. `lease`: threads for it; null: the caller's alone.
   PlanResult plan_published(const Task& task, const PlanRequest& request,
                             ThreadTeam::Lease* lease) const;
@@ -121,8 +125,9 @@ struct Planner::Impl {
   std::unique_ptr<Backend> cpu;
   std::string no_gpu_warning;  ///< Before `gpu`, whose making writes it.
   std::unique_ptr<Backend> gpu;
-  TrainingRanges ranges;  ///< Before `models`, which is moved from.
-  WayOptions ways;        ///< That a plan may have.
+  TrainingRanges ranges;               ///< Before `models`, which is moved from.
+  WayOptions ways;                     ///< That a plan may have.
+  std::optional<PackedPolicy> policy;  ///< Of an algorithm that is_learned().
   CostModels models;
   int threads;
   mutable std::mutex other_settings_lock;

@@ -10,6 +10,7 @@
 #include "neuroshard/cuda_backend.h"
 #include "neuroshard/error.h"
 #include "neuroshard/training_ranges.h"
+#include "search/learned_placement.h"
 
 namespace neuroshard {
 namespace {
@@ -20,6 +21,21 @@ void require_known(const std::string& name, const std::string& where) {
   std::string names = "auto";
   for (const std::string& one : known) names += (one == known.back() ? " or " : ", ") + one;
   throw Error(where + "there is no backend '" + name + "'; use " + names);
+}
+
+void require_policy(const PlannerOptions& options) {
+  const std::string name(name_of(options.algorithm));
+  const bool given = options.policy != nullptr;
+  if (is_learned(options.algorithm) && !given) {
+    throw Error("algorithm " + name +
+                " needs a policy; give its file (--policy), which 'neuroshard " +
+                "train policy --algorithm " + name + "' makes");
+  }
+  if (given && algorithm_of(*options.policy) != name) {
+    throw Error("the policy is of algorithm " + std::string(algorithm_of(*options.policy)) +
+                ", and the plan is asked of " + name + "; give both of one kind");
+  }
+  if (given) validate(*options.policy, "policy");
 }
 
 }  // namespace
@@ -63,6 +79,7 @@ PlannerOptions checked_options(PlannerOptions options) {
   require_between(options.search.max_splits, 0, 10000, "max splits");
   require_between(options.search.grid_steps, 1, 1000, "grid steps");
   require_between(options.threads, 0, 1024, "threads");
+  require_policy(options);
   options = without_presets(std::move(options));
   if (options.equal_widths && options.algorithm == Algorithm::kPublished) {
     throw Error(

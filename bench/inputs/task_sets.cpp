@@ -107,6 +107,27 @@ TaskSet GoldenFolder::load_set(const std::string& name, std::size_t max_tasks,
   return set;
 }
 
+TaskSet GoldenFolder::draw_set(const TaskDrawOptions& options, std::size_t tasks,
+                               double memory_gib) const {
+  TableConfigs configs = load_table_configs(folder_ / "tables" / "table_configs.json");
+  std::string lines;
+  for (std::size_t i = 0; i < tasks; ++i) {
+    Random random(static_cast<std::uint64_t>(options.max_dim), i);
+    lines += draw_task_line(configs.tables, options, random) + '\n';
+  }
+  TaskSet set{.name = std::to_string(options.devices) + "gpu_dim" +
+                      std::to_string(options.max_dim) + "_drawn",
+              .tasks = {},
+              .published = {}};
+  for (TaskFile& file : parse_task_lines(lines, set.name, configs)) {
+    set.tasks.push_back({.tables = std::move(file.tables),
+                         .devices = options.devices,
+                         .memory_bytes = bytes_from_gib(memory_gib)});
+    set.published.emplace_back();
+  }
+  return set;
+}
+
 std::vector<Table> GoldenFolder::tables() const {
   return load_table_configs(folder_ / "tables" / "table_configs.json").tables;
 }

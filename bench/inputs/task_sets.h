@@ -7,6 +7,7 @@
 
 #include "neuroshard/cost_models.h"
 #include "neuroshard/task.h"
+#include "weights/collection/task_draws.h"
 
 namespace neuroshard::bench {
 
@@ -42,6 +43,11 @@ class GoldenFolder {
   /// `published_only`: only those that the published search was run on.
   [[nodiscard]] TaskSet load_set(const std::string& name, std::size_t max_tasks,
                                  bool published_only) const;
+
+  /// So many tasks of `tables`, as published ones are drawn (TaskDrawOptions). Named as sets of
+  /// files are, with "drawn".
+  [[nodiscard]] TaskSet draw_set(const TaskDrawOptions& options, std::size_t tasks,
+                                 double memory_gib) const;
 
   /// All tables; their dim is not set.
   [[nodiscard]] std::vector<Table> tables() const;

@@ -6,6 +6,7 @@
 #include "bench/stopwatch.h"
 #include "neuroshard/error.h"
 #include "neuroshard/plan.h"
+#include "search/learned_placement.h"
 
 namespace neuroshard::bench {
 namespace {
@@ -17,8 +18,21 @@ void require_valid(const PlanResult& result, const Task& task, const std::string
   throw Error(where + ": the plan exceeds memory", ErrorKind::kBackend);
 }
 
+std::optional<double> cost_of(const PlanResult& result, const Task& task, const TaskPrice& price) {
+  if (!result.plan) return std::nullopt;
+  return price ? price(task, *result.plan) : result.cost.cost_ms;
+}
+
+/// The policy of `algorithm`; null if there is none.
+std::shared_ptr<const PlacementPolicy> policy_of(const QualityRuns& quality, Algorithm algorithm) {
+  for (const auto& policy : quality.policies) {
+    if (algorithm_of(*policy) == name_of(algorithm)) return policy;
+  }
+  return nullptr;
+}
+
 AlgorithmRuns run_algorithm(const std::string& name, const CostModels& models, const TaskSet& set,
-                            PlannerOptions options, int runs) {
+                            PlannerOptions options, const TaskPrice& price, int runs = 1) {
   AlgorithmRuns algorithm{.name = name, .cost_ms = {}, .search_ms = {}};
   algorithm.search_ms.assign(set.tasks.size(), 0.0);
   for (int run = 0; run < runs; ++run) {
@@ -30,7 +44,7 @@ AlgorithmRuns run_algorithm(const std::string& name, const CostModels& models, c
       const PlanResult result = planner.plan(set.tasks[i]);
       *algorithm.search_ms[i] += watch.elapsed().wall_ms / runs;
       require_valid(result, set.tasks[i], set.name + " task " + std::to_string(i) + ": " + name);
-      costs.push_back(result.plan ? std::optional(result.cost.cost_ms) : std::nullopt);
+      costs.push_back(cost_of(result, set.tasks[i], price));
     }
   }
   return algorithm;
@@ -48,26 +62,30 @@ AlgorithmRuns published_runs(const TaskSet& set) {
 }  // namespace
 
 std::vector<AlgorithmRuns> run_algorithms(const CostModels& models, const TaskSet& set,
-                                          const PlannerOptions& options, int random_runs) {
+                                          const QualityRuns& quality) {
+  const PlannerOptions& options = quality.options;
   std::vector<AlgorithmRuns> all;
   PlannerOptions changed = options;
   changed.algorithm = Algorithm::kNeuroshard;
-  all.push_back(run_algorithm("neuroshard", models, set, changed, 1));
+  all.push_back(run_algorithm("neuroshard", models, set, changed, quality.price));
   changed.effort = Effort::kFast;
-  all.push_back(run_algorithm("neuroshard, fast", models, set, changed, 1));
+  all.push_back(run_algorithm("neuroshard, fast", models, set, changed, quality.price));
   changed.algorithm = Algorithm::kPublished;
   changed.search.max_splits = 0;
   changed.search.memory_splits = false;
-  all.push_back(run_algorithm("published, no column splits", models, set, changed, 1));
+  all.push_back(run_algorithm("published, no column splits", models, set, changed, quality.price));
   changed.search = options.search;
   changed.search.grid_steps = 1;
-  all.push_back(run_algorithm("published, no grid", models, set, changed, 1));
+  all.push_back(run_algorithm("published, no grid", models, set, changed, quality.price));
   for (const Algorithm algorithm : all_algorithms()) {
     if (algorithm == Algorithm::kNeuroshard) continue;
     changed = options;
     changed.algorithm = algorithm;
+    changed.policy = policy_of(quality, algorithm);
+    if (is_learned(algorithm) && !changed.policy) continue;
     all.push_back(run_algorithm(std::string(name_of(algorithm)), models, set, changed,
-                                algorithm == Algorithm::kRandom ? random_runs : 1));
+                                quality.price,
+                                algorithm == Algorithm::kRandom ? quality.random_runs : 1));
   }
   if (set.has_published()) all.push_back(published_runs(set));
   return all;

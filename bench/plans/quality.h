@@ -1,5 +1,7 @@
 #pragma once
 
+#include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -20,12 +22,22 @@ struct AlgorithmRuns {
   std::vector<std::optional<double>> search_ms;
 };
 
+/// What of a plan's costs is compared, ms. Nothing: what the models predict.
+using TaskPrice = std::function<double(const Task& task, const Plan& plan)>;
+
+struct QualityRuns {
+  PlannerOptions options;
+  int random_runs = 1;
+  /// Of algorithms that need one; those without are left out.
+  std::vector<std::shared_ptr<const PlacementPolicy>> policies{};
+  TaskPrice price{};
+};
+
 /// "neuroshard" first, then it without column splits and without the grid, the baselines, and
 /// what the published search answered, if the set says. Throws Error if a plan is not valid.
 [[nodiscard]] std::vector<AlgorithmRuns> run_algorithms(const CostModels& models,
                                                         const TaskSet& set,
-                                                        const PlannerOptions& options,
-                                                        int random_runs);
+                                                        const QualityRuns& quality);
 
 struct QualityRow {
   std::string name;

@@ -10,7 +10,10 @@
 #include "bench/markdown_table.h"
 #include "bench/plans/quality.h"
 #include "neuroshard/error.h"
+#include "neuroshard/hardware.h"
+#include "neuroshard/policy_file.h"
 #include "tools/charts/bar_chart.h"
+#include "weights/collection/analytic_plan_cost.h"
 #include "weights/files/atomic_file.h"
 
 namespace neuroshard::bench {
@@ -28,13 +31,25 @@ mean, over the tasks that both found a plan for, of its cost divided by neurosha
 Examples:
   nsbench quality
   nsbench quality --sets 4gpu_dim128,8gpu_dim128 --tasks 20 --svg quality.svg
+  nsbench quality --max-dims 4,8,16,32,64,128 --policy dreamshard.safetensors
   nsbench quality --tasks 30 --svg quality.svg --chart neuroshard --chart uniform)";
+
+/// Sets that are drawn in place of those of files.
+struct DrawnSets {
+  std::vector<int> max_dims{};  ///< Empty: none are drawn.
+  std::vector<int> devices{4, 8};
+  std::vector<int> tables{};  ///< Of a task: least, and most; empty: as published.
+  double memory_gib = 4.0;
+};
 
 struct QualityOptions {
   CommonOptions common;
   SetOptions sets;
+  DrawnSets drawn;
   PlannerOptions planner;
   int random_runs = 5;
+  std::vector<std::string> policies;
+  std::string prices = "predicted";
   std::string svg;
   std::vector<std::string> charted;  ///< Algorithms; empty: all.
 };
@@ -78,24 +93,63 @@ void require_rows(const std::vector<std::string>& names, const std::vector<Quali
   }
 }
 
+std::vector<TaskSet> task_sets(const QualityOptions& options) {
+  const GoldenFolder folder(options.common.data);
+  const DrawnSets& drawn = options.drawn;
+  std::vector<TaskSet> sets;
+  for (const int devices : drawn.max_dims.empty() ? std::vector<int>{} : drawn.devices) {
+    // As published: 15 of the 16 GiB of 4 devices.
+    constexpr double kFilled = 15.0 / 16.0;
+    TaskDrawOptions draw{.devices = devices,
+                         .memory_bytes = bytes_from_gib(kFilled * devices * drawn.memory_gib)};
+    if (!drawn.tables.empty()) {
+      draw.min_tables_per_device = static_cast<double>(drawn.tables.front()) / devices;
+      draw.max_tables_per_device = (drawn.tables.back() + 1.0) / devices;
+    }
+    for (const int max_dim : drawn.max_dims) {
+      draw.max_dim = max_dim;
+      sets.push_back(folder.draw_set(draw, std::min<std::size_t>(100, options.sets.max_tasks),
+                                     drawn.memory_gib));
+    }
+  }
+  if (!sets.empty()) return sets;
+  for (const std::string& name :
+       options.sets.names.empty() ? folder.set_names() : options.sets.names) {
+    sets.push_back(folder.load_set(name, options.sets.max_tasks, /*published_only=*/false));
+  }
+  return sets;
+}
+
+QualityRuns quality_runs(const QualityOptions& options) {
+  QualityRuns runs{.options = options.planner, .random_runs = options.random_runs};
+  for (const std::string& file : options.policies) {
+    runs.policies.push_back(std::make_shared<const PlacementPolicy>(load_policy(file)));
+  }
+  if (options.prices == "analytic") {
+    runs.price = [&machine = hardware_named(kDefaultHardware)](const Task& task, const Plan& plan) {
+      return analytic_plan_cost(machine.gpu, machine.network, task, plan).cost_ms;
+    };
+  }
+  return runs;
+}
+
 void run_quality(const QualityOptions& options, std::ostream& out) {
   const CostModels models = load_models(options.common);
-  const GoldenFolder folder(options.common.data);
-  const std::vector<std::string> names =
-      options.sets.names.empty() ? folder.set_names() : options.sets.names;
+  const std::vector<TaskSet> sets = task_sets(options);
+  const QualityRuns quality = quality_runs(options);
   Context context = machine_context();
   context.emplace_back("search", text_of(options.planner.search));
   context.emplace_back("threads", std::to_string(options.planner.threads));
   out << context_block(context) << std::flush;
   JsonReport report;
+  context.emplace_back("prices", options.prices);
   BarChart chart{.title = "Predicted cost of the plans, relative to neuroshard",
                  .y_label = "relative cost (geometric mean)",
                  .groups = {},
                  .bars = {}};
-  for (const std::string& name : names) {
-    const TaskSet set = folder.load_set(name, options.sets.max_tasks, /*published_only=*/false);
-    const std::vector<AlgorithmRuns> runs =
-        run_algorithms(models, set, options.planner, options.random_runs);
+  for (const TaskSet& set : sets) {
+    const std::string& name = set.name;
+    const std::vector<AlgorithmRuns> runs = run_algorithms(models, set, quality);
     std::vector<QualityRow> rows;
     for (const AlgorithmRuns& algorithm : runs) {
       rows.push_back(summarize(algorithm, runs.front()));
@@ -131,6 +185,34 @@ void add_quality_command(CLI::App& program, Action& chosen) {
   command->add_option("--random-runs", options->random_runs, "Seeds of the random algorithm")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
+  command
+      ->add_option("--policy", options->policies,
+                   "Policy file of dreamshard or autoshard; may be repeated. Without one the "
+                   "algorithm is left out")
+      ->type_name("FILE")
+      ->allow_extra_args(false);
+  command
+      ->add_option("--prices", options->prices,
+                   "What plans are compared by: predicted costs, or analytic ones of an A100")
+      ->check(CLI::IsMember({"predicted", "analytic"}))
+      ->capture_default_str();
+  const std::string drawn = "Tasks drawn from the tables of --data, in place of --sets";
+  command->add_option("--max-dims", options->drawn.max_dims, "A set for each of these largest dims")
+      ->delimiter(',')
+      ->group(drawn);
+  command->add_option("--devices", options->drawn.devices, "Device counts")
+      ->delimiter(',')
+      ->capture_default_str()
+      ->group(drawn);
+  command
+      ->add_option("--task-tables", options->drawn.tables,
+                   "Least and most tables of a task (default: 2.5 and 15 times the devices)")
+      ->delimiter(',')
+      ->expected(2)
+      ->group(drawn);
+  command->add_option("--memory-gb", options->drawn.memory_gib, "GiB of a device")
+      ->capture_default_str()
+      ->group(drawn);
   command->add_option("--svg", options->svg, "Chart of the relative costs")->type_name("FILE");
   command
       ->add_option(

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "neuroshard/c_api.h"
+#include "neuroshard/policy_file.h"
 #include "neuroshard/weights.h"
 #include "search/c_api/handles.h"
 #include "search/c_api/sized_struct.h"
@@ -26,6 +27,9 @@ PlannerOptions planner_options(const ns_planner_options& given) {
   if (given.effort != nullptr) options.effort = effort_from_name(given.effort);
   if (given.backend != nullptr) options.backend = given.backend;
   options.threads = given.threads;
+  if (given.policy_path != nullptr) {
+    options.policy = std::make_shared<const PlacementPolicy>(load_policy(given.policy_path));
+  }
   options.cuts = given.cuts != nullptr ? cuts_from_name(given.cuts) : Cuts::kColumns;
   return options;
 }

@@ -8,8 +8,10 @@
 #include "golden.h"
 #include "neuroshard/column_halvings.h"
 #include "neuroshard/plan_file.h"
+#include "neuroshard/policy_file.h"
 #include "neuroshard/table_configs.h"
 #include "neuroshard/weights.h"
+#include "random_policies.h"
 #include "random_tasks.h"
 #include "weights/files/atomic_file.h"
 #include "weights/files/read_file.h"
@@ -141,6 +143,10 @@ void add_models(Seeds& seeds) {
     }
   }
   seeds.add("checkpoint", read_file(golden_path("models/comm_2_bw.pt")));
+  for (const char* name : {"dreamshard_trained.pt", "autoshard_trained.tar"}) {
+    seeds.add("policy", read_file(policy_path(name)));
+  }
+  seeds.add("policy", serialize_policy(*random_policy(Algorithm::kDreamshard)));
   PickleWriter tensor;
   seeds.add("pickle", tensor.tensor("FloatStorage", "0", 6, 1, {2, 1}, {3, 1}).finish());
 }

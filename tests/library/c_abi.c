@@ -7,7 +7,7 @@
 #define STRUCT(type, bytes) SAME(size_of_##type, sizeof(type) == (bytes))
 #define FIELD(type, field, offset) SAME(type##_##field, offsetof(type, field) == (offset))
 
-STRUCT(ns_planner_options, 64);
+STRUCT(ns_planner_options, 72);
 FIELD(ns_planner_options, size, 0);
 FIELD(ns_planner_options, weights_path, 8);
 FIELD(ns_planner_options, backend, 16);
@@ -17,6 +17,7 @@ FIELD(ns_planner_options, threads, 40);
 FIELD(ns_planner_options, reserved, 44);
 FIELD(ns_planner_options, cuts, 48);
 FIELD(ns_planner_options, hardware, 56);
+FIELD(ns_planner_options, policy_path, 64);
 
 STRUCT(ns_plan_options, 48);
 FIELD(ns_plan_options, size, 0);

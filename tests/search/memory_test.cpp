@@ -6,6 +6,7 @@
 #include "neuroshard/plan_check.h"
 #include "neuroshard/planner.h"
 #include "neuroshard/what_if.h"
+#include "random_policies.h"
 #include "random_tasks.h"
 
 namespace neuroshard {
@@ -29,7 +30,8 @@ Planner planner_of(Algorithm algorithm, bool equal_widths = false) {
   return Planner(random_models(3), {.algorithm = algorithm,
                                     .effort = Effort::kFast,
                                     .equal_widths = equal_widths,
-                                    .threads = 1});
+                                    .threads = 1,
+                                    .policy = testing::random_policy(algorithm)});
 }
 
 TEST(Memory, ATaskThatFitsDoesNotFitWithAdam) {

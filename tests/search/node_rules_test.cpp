@@ -7,6 +7,7 @@
 #include "neuroshard/plan_check.h"
 #include "neuroshard/planner.h"
 #include "neuroshard/weights.h"
+#include "random_policies.h"
 #include "random_tasks.h"
 #include "repetitions.h"
 #include "tests/message_of.h"
@@ -45,8 +46,11 @@ TEST(NodeRules, AreThoseOnTheirDevices) {
       any = true;
     }
     if (!any) continue;
-    const PlannerOptions options{
-        .algorithm = algorithms[seed % algorithms.size()], .effort = Effort::kFast, .threads = 1};
+    const Algorithm algorithm = algorithms[seed % algorithms.size()];
+    const PlannerOptions options{.algorithm = algorithm,
+                                 .effort = Effort::kFast,
+                                 .threads = 1,
+                                 .policy = testing::random_policy(algorithm)};
     const Planner planner(builtin_weights(), options);
     const PlanResult result = planner.plan(task);
     EXPECT_EQ(result.plan, planner.plan(expanded).plan);

@@ -6,6 +6,7 @@
 #include "every_cpu_backend.h"
 #include "neuroshard/backend.h"
 #include "neuroshard/planner.h"
+#include "random_policies.h"
 #include "random_tasks.h"
 #include "repetitions.h"
 
@@ -146,6 +147,7 @@ TEST(Planner, BaselinesPlaceEveryTableWithinMemory) {
     if (algorithm == Algorithm::kNeuroshard || algorithm == Algorithm::kPublished) continue;
     PlannerOptions options;
     options.algorithm = algorithm;
+    options.policy = testing::random_policy(algorithm);
     const Planner planner(random_models(4), options);
     for (std::uint64_t seed = 0; seed < 300; ++seed) {
       SCOPED_TRACE(seed);

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "neuroshard/planner.h"
+#include "random_policies.h"
 
 namespace neuroshard::testing {
 
@@ -15,7 +16,8 @@ namespace neuroshard::testing {
                     .algorithm = algorithm,
                     .effort = Effort::kFast,
                     .search = {.beam_width = 2, .candidates = 3, .max_splits = 2, .grid_steps = 3},
-                    .threads = 1});
+                    .threads = 1,
+                    .policy = random_policy(algorithm)});
   }
   return planners;
 }

@@ -8,6 +8,7 @@
 #include "neuroshard/planner.h"
 #include "neuroshard/weights.h"
 #include "neuroshard/what_if.h"
+#include "random_policies.h"
 #include "random_tasks.h"
 #include "repetitions.h"
 #include "search/equal_tables.h"
@@ -47,7 +48,9 @@ TEST(Rules, ListOfEqualDevicesIsTheirNumber) {
   const CostModels models = random_models(3);
   for (const Algorithm algorithm : all_algorithms()) {
     SCOPED_TRACE(name_of(algorithm));
-    const Planner planner(models, {.algorithm = algorithm, .threads = 1});
+    const Planner planner(
+        models,
+        {.algorithm = algorithm, .threads = 1, .policy = testing::random_policy(algorithm)});
     for (std::uint64_t seed = 0; seed < 6; ++seed) {
       Task plain = random_task(seed);
       plain.reserved.share = 0.0;  // Of more memory it is more.

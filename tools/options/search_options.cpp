@@ -2,6 +2,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include "neuroshard/policy_file.h"
+
 namespace neuroshard::tools {
 namespace {
 
@@ -32,6 +34,9 @@ PlannerOptions SearchChoice::options() const {
   options.algorithm = algorithm_from_name(algorithm);
   options.effort = effort_from_name(effort);
   if (!cuts.empty()) options.cuts = cuts_from_name(cuts);
+  if (!policy.empty()) {
+    options.policy = std::make_shared<const PlacementPolicy>(load_policy(policy));
+  }
   return options;
 }
 
@@ -57,6 +62,13 @@ void add_search_options(CLI::App& command, SearchChoice& choice) {
                   std::string(name_of(Algorithm::kNeuroshard)) + ", or to compare: " + baselines)
       ->type_name("NAME")
       ->capture_default_str()
+      ->group(group);
+  command
+      .add_option(
+          "--policy", choice.policy,
+          "Networks of the algorithms dreamshard and autoshard: a file of 'train policy', or "
+          "a checkpoint of the published programs")
+      ->type_name("FILE")
       ->group(group);
   add_effort_option(command, choice);
   command

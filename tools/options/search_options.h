@@ -18,13 +18,14 @@ struct SearchChoice {
   PlannerOptions planner;
   std::string algorithm = "neuroshard";
   std::string effort = "default";
-  std::string cuts;  ///< Empty: by the weights.
+  std::string cuts;    ///< Empty: by the weights.
+  std::string policy;  ///< Its file; empty: none.
 
-  /// Throws Error listing the names if one is unknown.
+  /// Throws Error listing the names if one is unknown, or if the policy cannot be read.
   [[nodiscard]] PlannerOptions options() const;
 };
 
-/// --algorithm, --effort, --cuts and the sizes of the published search.
+/// --algorithm, --policy, --effort, --cuts and the sizes of the published search.
 void add_search_options(CLI::App& command, SearchChoice& choice);
 /// --effort alone.
 void add_effort_option(CLI::App& command, SearchChoice& choice);

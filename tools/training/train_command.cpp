@@ -9,6 +9,7 @@
 #include "tools/commands.h"
 #include "tools/training/fit_command.h"
 #include "tools/training/fitted_weights.h"
+#include "tools/training/train_policy.h"
 #include "tools/training/training_session.h"
 #include "weights/training/sample_ranges.h"
 
@@ -369,6 +370,7 @@ void add_train_command(CLI::App& program, Action& chosen) {
   add_train_comm(*command, chosen);
   add_train_all_reduce(*command, chosen);
   add_train_kinds(*command, chosen);
+  add_train_policy(*command, chosen);
 }
 
 }  // namespace neuroshard::tools

@@ -5,28 +5,10 @@
 #include "neuroshard/weights.h"
 #include "weights/files/mlp_tensors.h"
 #include "weights/files/read_file.h"
-#include "weights/files/torch_file.h"
+#include "weights/files/torch_state_dict.h"
 
 namespace neuroshard {
 namespace {
-
-/// The network parameters under "state_dict", by name.
-TensorMap read_state_dict(TorchFile& file) {
-  const auto& pickle = file.pickle();
-  const auto id = pickle::find(pickle, file.root(), "state_dict", file.where());
-  const auto* dict = pickle.get_if<pickle::Dict>(id);
-  if (dict == nullptr) throw Error(file.where() + ": state_dict: is not a dict");
-  TensorMap tensors;
-  for (const auto& [key, value] : dict->items) {
-    const auto* name = pickle.get_if<std::string>(key);
-    if (name == nullptr) throw Error(file.where() + ": state_dict: a name is not a text");
-    if (tensors.contains(*name)) {
-      throw Error(file.where() + ": state_dict: '" + *name + "' occurs twice");
-    }
-    tensors[*name] = file.tensor(value, "state_dict: '" + *name + "'");
-  }
-  return tensors;
-}
 
 std::vector<float> read_vector(TorchFile& file, const std::string& key) {
   const auto id = pickle::find(file.pickle(), file.root(), key, file.where());
@@ -62,7 +44,7 @@ void require_count(const TorchFile& file, const std::string& key, int expected) 
 
 ComputeModel parse_compute_checkpoint(std::string_view bytes, const std::string& where) {
   TorchFile file(bytes, where);
-  TensorMap tensors = read_state_dict(file);
+  TensorMap tensors = read_state_dict(file, "state_dict");
   ComputeModel compute;
   compute.features = read_normalization(file);
   compute.table_network = take_mlp(tensors, "t_hidden", where);
@@ -75,7 +57,7 @@ ComputeModel parse_compute_checkpoint(std::string_view bytes, const std::string&
 
 CommCheckpoint parse_comm_checkpoint(std::string_view bytes, const std::string& where) {
   TorchFile file(bytes, where);
-  TensorMap tensors = read_state_dict(file);
+  TensorMap tensors = read_state_dict(file, "state_dict");
   CommCheckpoint comm;
   comm.network.features = read_normalization(file);
   comm.network.network = take_mlp(tensors, "hidden", where);

@@ -27,7 +27,7 @@ extern "C" {
 
 /// Version of this interface, which only grows: a program works with a library whose
 /// ns_abi_version() is not below the NS_ABI_VERSION that it was compiled with.
-#define NS_ABI_VERSION 11
+#define NS_ABI_VERSION 12
 int32_t ns_abi_version(void);
 
 /// Of the library in use, e.g. "0.1.0".
@@ -86,6 +86,9 @@ typedef struct ns_planner_options {
   /// Built-in weights are of it: a name, such as "h100", or a JSON object that states a datasheet
   /// (docs/task_format.md), for which weights are scaled in a second or so. NULL: "a100".
   const char* hardware;
+  // Since version 12.
+  /// A file of 'train policy', which the algorithms "dreamshard" and "autoshard" need. NULL: none.
+  const char* policy_path;
 } ns_planner_options;
 
 /// `options` may be NULL. Takes some milliseconds; make one planner and share it.

@@ -1,11 +1,14 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "neuroshard/placement_policy.h"
 
 #pragma GCC visibility push(default)
 namespace neuroshard {
@@ -20,12 +23,14 @@ enum class Algorithm {
   kLookupGreedy,      ///< Key: dim * pooling factor.
   kSizeLookupGreedy,  ///< Key: dim * pooling factor * log10(rows).
   kRecshard,          ///< Key: time of lookups in HBM and in hosts' memory, as RecShard has it.
+  kDreamshard,        ///< Whole tables, placed by networks of PlannerOptions::policy.
+  kAutoshard,         ///< The like, by AutoShard's.
 };
 
 /// All of them, the default one first.
 [[nodiscard]] std::span<const Algorithm> all_algorithms();
 /// "neuroshard", "published", "uniform", "random", "dim_greedy", "size_greedy", "lookup_greedy",
-/// "size_lookup_greedy", "recshard".
+/// "size_lookup_greedy", "recshard", "dreamshard", "autoshard".
 [[nodiscard]] std::string_view name_of(Algorithm algorithm);
 /// Throws Error listing the names.
 [[nodiscard]] Algorithm algorithm_from_name(std::string_view name);
@@ -92,6 +97,8 @@ struct PlannerOptions {
   std::string backend = "auto";
   int threads = 0;         ///< CPU threads for one plan or one batch; 0: one per core.
   std::uint64_t seed = 0;  ///< Of Algorithm::kRandom.
+  /// Of the algorithms kDreamshard and kAutoshard, which need one of their kind (load_policy()).
+  std::shared_ptr<const PlacementPolicy> policy{};
   /// Off: every placement is computed anew. Plans are the same; for tests and benchmarks.
   bool reuse_work = true;
 };

@@ -9,6 +9,7 @@
 #include "golden.h"
 #include "message_of.h"
 #include "neuroshard/weights.h"
+#include "random_policies.h"
 #include "search/planned_cuts.h"
 #include "search/tables_of_kinds.h"
 
@@ -121,7 +122,7 @@ TEST(RequiredWays, ReasonsNameTableRuleAndRemedy) {
   const CostModels& models = builtin_weights();
   for (const Algorithm algorithm : all_algorithms()) {
     if (algorithm == Algorithm::kNeuroshard) continue;
-    EXPECT_EQ(reason({.algorithm = algorithm}, models),
+    EXPECT_EQ(reason({.algorithm = algorithm, .policy = testing::random_policy(algorithm)}, models),
               "table 1 ('user') may by its rule kinds only be sharded as row, grid, but the "
               "algorithm " +
                   std::string(name_of(algorithm)) +

@@ -16,6 +16,7 @@
 #include "neuroshard/error.h"
 #include "neuroshard/hardware.h"
 #include "neuroshard/planner.h"
+#include "neuroshard/policy_file.h"
 #include "neuroshard/weights.h"
 #include "tools/python/bindings/bindings.h"
 #include "tools/python/bindings/python_error.h"
@@ -200,7 +201,7 @@ void bind_planner_class(nb::module_& module) {
               [](PythonPlanner* self, std::shared_ptr<Weights> weights,
                  const std::string& algorithm, const std::string& effort,
                  const std::string& backend, int threads, std::uint64_t seed, bool equal_widths,
-                 const std::optional<std::string>& cuts) {
+                 const std::optional<std::string>& cuts, const std::optional<std::string>& policy) {
                 if (!weights) weights = shared_builtin_weights(std::string(kDefaultHardware));
                 PlannerOptions options;
                 options.algorithm = algorithm_from_name(algorithm);
@@ -210,13 +211,16 @@ void bind_planner_class(nb::module_& module) {
                 options.seed = seed;
                 options.equal_widths = equal_widths;
                 if (cuts) options.cuts = cuts_from_name(*cuts);
+                if (policy) {
+                  options.policy = std::make_shared<const PlacementPolicy>(load_policy(*policy));
+                }
                 const bool thorough = options.effort == Effort::kThorough;
                 Planner planner(weights->models, std::move(options));
                 new (self) PythonPlanner{std::move(weights), std::move(planner), thorough};
               },
               "weights"_a = nb::none(), nb::kw_only(), "algorithm"_a = "neuroshard",
               "effort"_a = "default", "backend"_a = "auto", "threads"_a = 0, "seed"_a = 0,
-              "equal_widths"_a = false, "cuts"_a = nb::none(),
+              "equal_widths"_a = false, "cuts"_a = nb::none(), "policy"_a = nb::none(),
               "`weights`: None for the built-in ones. `effort`: \"fast\", \"default\" or "
               "\"thorough\". `backend`: \"auto\" or one of backends(). `threads`: for one plan or "
               "batch; 0: one per core. `seed`: of algorithm \"random\". `equal_widths`: cut each "
@@ -224,7 +228,9 @@ void bind_planner_class(nb::module_& module) {
               "to slices of one width. `cuts`: \"any\", also replicated where that is cheaper and "
               "by rows where columns alone find no room; \"columns\"; or None: any, unless the "
               "weights do not say what they were "
-              "trained on, as published checkpoints do not.")
+              "trained on, as published checkpoints do not. `policy`: a file of 'train policy', "
+              "which the "
+              "algorithms \"dreamshard\" and \"autoshard\" need.")
           .def("plan", &plan, "task"_a, nb::kw_only(), "deadline_ms"_a = nb::none(),
                "alternatives"_a = 0, "on_improvement"_a = nb::none(),
                "The plan of lowest predicted cost that was found. A task that cannot fit is a "

@@ -1,0 +1,128 @@
+#include "tools/training/train_policy.h"
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <memory>
+#include <optional>
+
+#include "neuroshard/error.h"
+#include "neuroshard/policy_file.h"
+#include "neuroshard/table_configs.h"
+#include "tools/console/interrupt.h"
+#include "tools/console/progress_bar.h"
+#include "tools/console/result_output.h"
+#include "tools/options/hardware_option.h"
+#include "tools/text/text.h"
+#include "weights/files/atomic_file.h"
+#include "weights/files/read_file.h"
+#include "weights/lookups/table_population.h"
+#include "weights/training/policies/train_policy.h"
+
+namespace neuroshard::tools {
+namespace {
+
+constexpr const char* kTrainPolicyExamples = R"(Examples:
+  neuroshard train policy --algorithm dreamshard --hardware h100 --output dreamshard.safetensors
+  neuroshard plan --task my_model.json --algorithm dreamshard --policy dreamshard.safetensors
+
+Ctrl-C ends training early and keeps the best iteration so far; with --resume the same command goes
+on. docs/learned_strategies.md has the details.)";
+
+struct TrainPolicy {
+  training::PolicyTrainingOptions training;
+  std::string hardware{kDefaultHardware};
+  std::string tables;
+  std::string output;
+  bool resume = false;
+};
+
+std::vector<Table> tables_to_train_on(const TrainPolicy& command) {
+  if (!command.tables.empty()) return load_table_configs(command.tables).tables;
+  std::vector<Table> tables;
+  for (PopulationTable& drawn : draw_population({.seed = command.training.seed})) {
+    tables.push_back(std::move(drawn.table));
+  }
+  return tables;
+}
+
+int run(const TrainPolicy& command, Console& console) {
+  training::PolicyTrainingOptions options = command.training;
+  options.hardware = *hardware_of_option(command.hardware);
+  const std::vector<Table> tables = tables_to_train_on(command);
+  ResultOutput output(console, command.output);
+  const InterruptGuard guard;
+  const std::filesystem::path state_file = command.output + ".policy.partial";
+  if (command.resume) {
+    if (std::filesystem::exists(state_file)) {
+      options.resume_from = read_file(state_file);
+      options.resume_name = printable(state_file.string());
+      console.out << "going on from " << options.resume_name << '\n';
+    }
+    options.on_state = [&](const std::string& state) { write_file(state_file, state); };
+  }
+  std::optional<ProgressBar> progress(std::in_place, console, "training " + options.algorithm,
+                                      static_cast<std::uint64_t>(options.iterations));
+  options.on_iteration = [&](const training::PolicyProgress& now) {
+    progress->update(static_cast<std::uint64_t>(now.iteration),
+                     "mean cost " + format_short(now.cost_ms) + " ms");
+  };
+  options.should_stop = [&] { return guard.interrupted(); };
+  const training::TrainedPolicy trained = training::train_policy(tables, options);
+  progress.reset();
+  output.write(serialize_policy(trained.policy));
+  output.finish();
+  const auto best = static_cast<std::size_t>(trained.best_iteration);
+  console.out << "mean cost of tasks of tables not trained on: "
+              << format_short(trained.cost_ms.front()) << " ms at first, "
+              << format_short(trained.cost_ms[best]) << " ms after iteration " << best << " of "
+              << trained.cost_ms.size() - 1 << "\nwrote " << printable(command.output) << '\n';
+  if (!command.resume) return kExitOk;
+  if (guard.interrupted()) {
+    console.out << "the same command goes on after the last iteration\n";
+    return kExitOk;
+  }
+  std::error_code ignored;
+  std::filesystem::remove(state_file, ignored);
+  return kExitOk;
+}
+
+}  // namespace
+
+void add_train_policy(CLI::App& train, Action& chosen) {
+  const auto options = std::make_shared<TrainPolicy>();
+  CLI::App* command = train.add_subcommand(
+      "policy", "Networks that place whole tables, of the algorithms dreamshard and autoshard");
+  command->footer(kTrainPolicyExamples);
+  command->add_option("--algorithm", options->training.algorithm, "dreamshard or autoshard")
+      ->type_name("NAME")
+      ->required();
+  command->add_option("--output", options->output, "Policy file to write (.safetensors)")
+      ->type_name("FILE")
+      ->required();
+  command
+      ->add_option("--hardware", options->hardware,
+                   "Whose analytic costs plans have: " + known_hardware_names() +
+                       ", or a datasheet as of a task")
+      ->type_name("NAME")
+      ->capture_default_str();
+  command
+      ->add_option("--table-configs", options->tables,
+                   "Tables to train on (table_configs.json); default: drawn as by 'generate'")
+      ->type_name("FILE");
+  command->add_flag("--resume", options->resume,
+                    "Keep the state of training in OUTPUT.policy.partial, and go on from it");
+  const std::string how = "Training";
+  command->add_option("--iterations", options->training.iterations, "How long")
+      ->type_name("N")
+      ->capture_default_str()
+      ->group(how);
+  command->add_option("--seed", options->training.seed, "Decides tables, tasks and start weights")
+      ->type_name("N")
+      ->capture_default_str()
+      ->group(how);
+  command->callback([options, &chosen] {
+    chosen = [options](Console& console) { return run(*options, console); };
+  });
+}
+
+}  // namespace neuroshard::tools

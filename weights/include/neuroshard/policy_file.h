@@ -1,0 +1,26 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+#include "neuroshard/placement_policy.h"
+
+#pragma GCC visibility push(default)
+namespace neuroshard {
+
+// Throw Error: kIo if a file cannot be read, kInvalidInput if its contents are not what they should
+// be. Messages open with the file's name.
+
+/// The policy of a file: ours (safetensors, docs/learned_strategies.md), or what the published
+/// programs save by torch.save: the state_dict of DreamShard, or AutoShard's dict of
+/// model_state_dict, feature_means and feature_stds.
+[[nodiscard]] PlacementPolicy load_policy(const std::filesystem::path& path);
+/// The same from memory; `where` stands for the file's name in messages.
+[[nodiscard]] PlacementPolicy parse_policy(std::string_view bytes, const std::string& where);
+
+/// A file of ours. Equal policies give equal bytes.
+[[nodiscard]] std::string serialize_policy(const PlacementPolicy& policy);
+
+}  // namespace neuroshard
+#pragma GCC visibility pop

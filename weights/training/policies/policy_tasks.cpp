@@ -1,0 +1,94 @@
+#include "weights/training/policies/policy_tasks.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "neuroshard/column_halvings.h"
+#include "weights/collection/analytic_compute.h"
+#include "weights/collection/analytic_plan_cost.h"
+#include "weights/collection/sample_draws.h"
+#include "weights/training/epoch_loop.h"
+
+namespace neuroshard::training {
+namespace {
+
+constexpr std::size_t kLeastTables = 20;
+constexpr std::size_t kMostTables = 80;
+constexpr std::uint64_t kDimLevels = 6;  // Up to 128.
+constexpr std::array kDeviceCounts = {2, 4, 8};
+constexpr std::int64_t kRoomForAll = std::int64_t{1} << 50;
+
+}  // namespace
+
+std::vector<Task> draw_policy_tasks(std::span<const Table> tables, int tasks, Random& random) {
+  std::vector<Task> drawn;
+  std::vector<std::size_t> order(tables.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  for (int i = 0; i < tasks; ++i) {
+    Task task;
+    task.devices = kDeviceCounts[random.below(kDeviceCounts.size())];
+    task.memory_bytes = kRoomForAll;
+    const std::vector<int> dims = dim_levels(kDimMultiple << random.below(kDimLevels));
+    shuffle(std::span(order), random);
+    const std::size_t count =
+        std::min(tables.size(), kLeastTables + random.below(kMostTables - kLeastTables + 1));
+    for (std::size_t t = 0; t < count; ++t) {
+      task.tables.push_back(tables[order[t]]);
+      task.tables.back().dim = dims[random.below(dims.size())];
+    }
+    drawn.push_back(std::move(task));
+  }
+  return drawn;
+}
+
+std::vector<std::vector<Table>> tables_by_device(const Task& task, const Placement& placement) {
+  std::vector<std::vector<Table>> tables(static_cast<std::size_t>(task.devices));
+  for (std::size_t t = 0; t < placement.size(); ++t) {
+    tables[placement[t]].push_back(task.tables[t]);
+  }
+  return tables;
+}
+
+PolicyPrices::Price PolicyPrices::price(const Task& task, const Placement& placement) const {
+  Plan plan;
+  plan.slices = whole_tables(task);
+  plan.shards.resize(static_cast<std::size_t>(task.devices));
+  for (std::size_t t = 0; t < placement.size(); ++t) {
+    plan.shards[placement[t]].push_back(static_cast<int>(t));
+  }
+  const PlanCost cost = analytic_plan_cost(hardware_.gpu, hardware_.network, task, plan);
+  Price price{.devices = {}, .cost_ms = cost.cost_ms};
+  const std::vector<std::vector<Table>> tables = tables_by_device(task, placement);
+  for (std::size_t d = 0; d < tables.size(); ++d) {
+    const AnalyticCompute compute = analytic_compute(hardware_.gpu, tables[d]);
+    price.devices.push_back({compute.forward_ms, cost.devices[d].backward_ms, compute.backward_ms});
+  }
+  return price;
+}
+
+std::vector<double> PolicyPrices::compute_ms(const Task& task, const Placement& placement) const {
+  std::vector<double> ms;
+  for (const std::vector<Table>& tables : tables_by_device(task, placement)) {
+    ms.push_back(analytic_compute(hardware_.gpu, tables).total_ms());
+  }
+  return ms;
+}
+
+std::uint32_t best_device(std::span<const float> logits) {
+  return static_cast<std::uint32_t>(std::ranges::max_element(logits) - logits.begin());
+}
+
+std::uint32_t drawn_device(std::span<const float> logits, Random& random) {
+  const float most = std::ranges::max(logits);
+  std::vector<double> shares;
+  for (const float logit : logits) shares.push_back(std::exp(static_cast<double>(logit - most)));
+  double left = random.uniform() * std::accumulate(shares.begin(), shares.end(), 0.0);
+  for (std::size_t d = 0; d + 1 < shares.size(); ++d) {
+    if (left < shares[d]) return static_cast<std::uint32_t>(d);
+    left -= shares[d];
+  }
+  return static_cast<std::uint32_t>(logits.size() - 1);
+}
+
+}  // namespace neuroshard::training
