@@ -19,8 +19,8 @@ constexpr const char* kGroupsExamples = R"(Examples:
   neuroshard groups --task my_model.json --devices 128 --sizes 16,32 --average-every 200
   neuroshard groups --task my_model.json --devices 128 --svg groups.svg --plan-output plan.json
 
-Each group of devices holds all tables and has its part of the batch; the copies are averaged now and
-then: docs/device_groups.md.
+Each group of devices holds all tables and has its part of the batch; the copies are averaged now
+and then: docs/device_groups.md.
 Exit codes: 0 done; 1 no size of groups has a plan; 2 bad input or usage.)";
 
 struct GroupsCommand {

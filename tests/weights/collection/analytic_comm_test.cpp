@@ -166,7 +166,7 @@ TEST(AnalyticAllReduce, OneDeviceUpdatesAndNothingCostsNothing) {
               analytic_all_reduce(kGpu, network, 64, 1e9) - kDense, 1e-9);
   EXPECT_EQ(analytic_all_reduce(kGpu, network, 64, 0.0), 0.0);
   EXPECT_THROW((void)analytic_all_reduce(kGpu, network, 0, 1.0), Error);
-  EXPECT_THROW((void)analytic_all_reduce(kGpu, network, 2000, 1.0), Error);
+  EXPECT_THROW((void)analytic_all_reduce(kGpu, network, kMaxDevices + 1, 1.0), Error);
   EXPECT_THROW((void)analytic_all_reduce(kGpu, network, 8, -1.0), Error);
   EXPECT_THROW((void)analytic_all_reduce(kGpu, network, 8, std::nan("")), Error);
 }
