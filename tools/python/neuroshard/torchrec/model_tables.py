@@ -438,6 +438,11 @@ def wrong_means(options: Iterable[ShardingOption], tables: Iterable[ModelTable])
     return sorted(wrong)
 
 
+def full_name(option: ShardingOption) -> str:
+    """The one that ModelTable.full_name has."""
+    return f"{option.path}.{option.name}" if option.path else option.name
+
+
 def with_shards(option: ShardingOption, shards: list[Shard]) -> ShardingOption:
     """A copy of `option` that has these shards. Its own may be many, and are not copied."""
     copied = copy(option)

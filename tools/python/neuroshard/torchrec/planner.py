@@ -37,10 +37,21 @@ from torchrec.distributed.planner.types import (
 from torchrec.distributed.sharding_plan import get_default_sharders
 from torchrec.distributed.types import ModuleSharder, ShardingPlan
 
-from neuroshard._core import ExchangeTypes, Overlap, PlanCost, PlanExplanation, Planner, PlanResult, Task, Weights
+from neuroshard._core import (
+    ExchangeTypes,
+    Overlap,
+    PlanCost,
+    PlanExplanation,
+    Planner,
+    PlanResult,
+    ReplanResult,
+    Task,
+    Weights,
+)
 from neuroshard.errors import Error
 from neuroshard.torchrec.comparison import PlanComparison, PricedPlan
 from neuroshard.torchrec.enumerators import NothingButThese, QuickEnumerator, constraints_of, estimate_times
+from neuroshard.torchrec.estimated_descent import EstimatedDescent
 from neuroshard.torchrec.exchange import exchange_of
 from neuroshard.torchrec.first_rank import on_first_rank
 from neuroshard.torchrec.given_rules import GivenRules, Rules
@@ -51,6 +62,7 @@ from neuroshard.torchrec.model_tables import (
     FUSED,
     AccessHistograms,
     ModelTable,
+    full_name,
     model_tables,
     with_shards,
     wrong_means,
@@ -70,6 +82,9 @@ MOST_CANDIDATES = 1001
 # plans are estimated then.
 SOURCE_OF_ESTIMATES = "torchrec:"
 CANDIDATES_OF_ESTIMATES = 32
+
+# What plans are to be cheap by: the weights, or TorchRec's estimates.
+COSTS = ("weights", "torchrec")
 
 # The batch that the library prices unless a task has another one.
 SAMPLES = 65_536
@@ -123,6 +138,8 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
         Overlap(ids=True).
       rules: where tables may be, by their names, with or without the path of their module: TableRules of `devices`,
         `not_devices`, `nodes`, `not_nodes`, `no_split`, `max_slices`, `keep_in_hbm`.
+      costs: "weights", or "torchrec": the plan is the cheapest by TorchRec's estimates. EmbeddingShardingPlanner plans as
+        well, and both plans are improved by these estimates, so that none is dearer than its own.
       keep_together, keep_apart: lists of groups, each of names of tables that one rank has all of, or of which no rank
         has two.
     """
@@ -156,6 +173,7 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
         compare: bool = False,
         exchange: ExchangeTypes | None = None,
         overlap: Overlap | None = None,
+        costs: str = "weights",
         rules: Rules | None = None,
         keep_together: Sequence[Sequence[str]] = (),
         keep_apart: Sequence[Sequence[str]] = (),
@@ -180,6 +198,10 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
         if candidates is not None and not 1 <= candidates <= MOST_CANDIDATES:
             raise Error(f"candidates is {candidates}; give a number between 1 and {MOST_CANDIDATES:,}, or None")
 
+        if costs not in COSTS:
+            raise Error(f"costs is {costs!r}; give one of {', '.join(COSTS)}")
+        self._by_estimates = costs == "torchrec"
+
         def planner(cuts: str | None) -> Planner:
             return Planner(weights, effort=effort, equal_widths=equal_widths, cuts=cuts, threads=threads)
 
@@ -187,7 +209,7 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
         self._planners = Planners(by_columns, by_columns if cuts == "columns" else planner(cuts))
         self._like_torchrec = by_columns.weights.metadata.get("source", "").startswith(SOURCE_OF_ESTIMATES)
         if candidates is None:
-            candidates = CANDIDATES_OF_ESTIMATES if self._like_torchrec else 1
+            candidates = CANDIDATES_OF_ESTIMATES if self._like_torchrec or self._by_estimates else 1
         self._candidates = candidates
         self._access_histograms = access_histograms or {}
         self._plan_store = plan_store
@@ -219,6 +241,8 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
         self._cost: PlanCost | None = None
         self._comparison: PlanComparison | None = None
         self._fingerprint: str | None = None
+        self._theirs: list[ShardingOption] | None = None
+        self._replanned: ReplanResult | None = None
 
     def get_selected_options(self) -> list[ShardingOption]:
         """The options of the last plan, with TorchRec's estimates of their storage and time."""
@@ -266,6 +290,11 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
         Memory is that of weights, by the library's formulas."""
         return self._planners.any_cuts.plan_variants(self._planned()[0], variants, deadline_ms=deadline_ms)
 
+    def to_html(self) -> str:
+        """The last plan as a page for browsers, by ranks and tables (docs/plan_format.md); of replan(), what is moved of
+        the tables that may be, too."""
+        return self._planned()[1].to_html() if self._replanned is None else self._replanned.to_html()
+
     def _planned(self) -> tuple[Task, PlanCost]:
         if self._task is None or self._cost is None:
             raise Error("planner: there is no plan with a predicted cost; call plan() or collective_plan() first")
@@ -306,6 +335,8 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
         selected = self._stored(model.tables, model.memory, model.rooms)
         if selected is None:
             selected, complete = self._find(model)
+            if self._by_estimates:
+                selected = self._cheapest_by_estimates(selected, model)
             if complete:
                 self._keep(selected, model.tables)
         return self._decide(selected, model, start)
@@ -383,7 +414,9 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
         self._task, self._cost = self._price(selected, model.tables, model.rooms)
         sharding_plan = sharding_plan_of_options(selected, self._topology)
         seconds = time.perf_counter() - start
-        theirs = self._plan_by_torchrec(model) if self._compare else None
+        if self._compare and self._theirs is None:
+            self._theirs = self._plan_by_torchrec(model)
+        theirs = self._theirs
         self._comparison = PlanComparison(
             self._priced(sharding_plan, selected, self._cost),
             None if theirs is None else self._price_theirs(theirs, model.tables, model.rooms),
@@ -411,6 +444,8 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
                         f"{table.argument_of_rules()}: table {table.full_name} stays where it is: {staying[table.full_name]}",
                         PlannerErrorType.INPUT_VALIDATION,
                     )
+            for name, reason in staying.items():
+                self._warn_once(f"neuroshard leaves table {name} where it is, since TorchRec cannot reshard it: {reason}")
             others = [option for t, option in zip(model.tables, running) if t.full_name in staying]
             ours = [(t, option) for t, option in zip(model.tables, running) if t.full_name not in staying]
             if not ours:
@@ -418,7 +453,7 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
             rooms = [had - used for had, used in zip(model.rooms, model.memory.used(others))]
             tables = [table for table, _ in ours]
             chosen = search.choose_near(tables, rooms, Running([o for _, o in ours], move_budget_bytes), others)
-            self._searches, self._result = search.runs, chosen.result
+            self._searches, self._result, self._replanned = search.runs, chosen.result, chosen.replanned
             refused = dict(chosen.refusals)
             for table, option in zip(tables, chosen.options):
                 ranks = [shard.rank for shard in option.shards]
@@ -427,8 +462,6 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
             if not refused:
                 break
             staying.update(refused)
-        for name, reason in staying.items():
-            self._warn_once(f"neuroshard leaves table {name} where it is, since TorchRec cannot reshard it: {reason}")
         moved: dict[tuple[str, str], int] = {}
         assert chosen.replanned is not None
         for move in chosen.replanned.moves:
@@ -436,6 +469,12 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
             moved[table.path, table.name] = moved.get((table.path, table.name), 0) + move.bytes
         # In one piece, tables of columns stay tables of columns.
         new = [with_shards(option, found.shards) for (_, option), found in zip(ours, chosen.options)]
+        for (table, before), after in zip(ours, new):
+            if model.memory.states_of(before)[1] and len(before.shards) != len(after.shards):
+                self._warn_once(
+                    f"neuroshard cuts the columns of table {table.full_name} otherwise than they run: TorchRec goes on with "
+                    "the row-wise state of one of the old shards"
+                )
         return [*new, *others], moved
 
     def _search_of(self, model: Model) -> TableSearch:
@@ -551,7 +590,9 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
         except Error as error:
             raise PlannerError(str(error), PlannerErrorType.INPUT_VALIDATION) from error
         option_bytes = [memory.option_bytes(option) for table in tables for option in table.options]
-        self._fingerprint = fingerprint_of(by_search, context, rooms, option_bytes, self._candidates)
+        self._fingerprint = fingerprint_of(
+            by_search, context, rooms, option_bytes, self._candidates, by_estimates=self._by_estimates
+        )
         try:
             stored = self._plan_store.load(self._fingerprint)
             return None if stored is None else options_of(stored, tables, len(rooms))
@@ -611,6 +652,25 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
             logger.warning("neuroshard compares its plan with none, since TorchRec's planner has none: %s", error)
             return None
 
+    def _cheapest_by_estimates(self, selected: Sequence[ShardingOption], model: Model) -> list[ShardingOption]:
+        """Of `selected` and TorchRec's own plan, each improved by TorchRec's estimates. Tables with rules, which TorchRec's
+        planner does not know, and those that it planned in any case stay as selected."""
+        free = [table for table in model.tables if self._refusal(table) is None and not table.is_ruled()]
+        descent = EstimatedDescent(free, self._constraints or {}, self._enumerator, model.memory, model.rooms)
+        plans = [list(selected)]
+        if not any(table.is_ruled() for table in model.tables):
+            self._theirs = self._plan_by_torchrec(model)
+            # TorchRec does not count states that fused_params name.
+            if self._theirs is not None and all(
+                taken <= room for taken, room in zip(model.memory.used(self._theirs), model.rooms)
+            ):
+                plans.append(self._theirs)
+        return min(map(descent.improved, plans), key=self._estimated_ms)
+
+    def _estimated_ms(self, options: Sequence[ShardingOption]) -> float:
+        """Of the slowest rank."""
+        return float(NoopPerfModel(self._topology).rate(list(options)))
+
     def _price_theirs(
         self, options: Sequence[ShardingOption], tables: Sequence[ModelTable], rooms: list[int]
     ) -> PricedPlan:
@@ -618,8 +678,7 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
         return self._priced(sharding_plan_of_options(list(options), self._topology), options, cost)
 
     def _priced(self, plan: ShardingPlan, options: Sequence[ShardingOption], cost: PlanCost | None) -> PricedPlan:
-        estimated_ms = float(NoopPerfModel(self._topology).rate(list(options)))
-        return PricedPlan(plan, None if cost is None else cost.cost_ms, estimated_ms)
+        return PricedPlan(plan, None if cost is None else cost.cost_ms, self._estimated_ms(options))
 
     def _task_of(self, options: Sequence[ShardingOption], tables: Sequence[ModelTable], rooms: list[int]) -> Task | None:
         """The tables that cost models know, whoever planned them, in the order of `options`. The others' load is that of
@@ -713,11 +772,6 @@ def may_be_priced(option: ShardingOption, replicas: bool) -> bool:
     `replicas`."""
     known = replicas if option.sharding_type == DATA_PARALLEL else option.compute_kernel == FUSED
     return known and all(shard.size[1] % 4 == 0 for shard in option.shards)
-
-
-def full_name(option: ShardingOption) -> str:
-    """The one that ModelTable.full_name has."""
-    return f"{option.path}.{option.name}" if option.path else option.name
 
 
 def has_unequal_widths(option: ShardingOption) -> bool:

@@ -114,7 +114,7 @@ def running_options(running_plan: ShardingPlan, tables: Sequence[ModelTable], ra
             shards = [Shard([table.rows, table.columns], [0, 0], rank=rank) for rank in sharding.ranks or range(ranks)]
         else:
             shards = [Shard(list(size), list(offset), rank=rank) for rank, offset, size in placement_of(sharding)]
-        if any(shard.rank >= ranks or sum(shard.offset) < 0 for shard in shards):
+        if any(shard.rank >= ranks for shard in shards):
             raise Error(f"running_plan: table {table.full_name} has a shard beyond the {ranks} ranks of the topology")
         options.append(with_shards(found[0], shards))
     return options
