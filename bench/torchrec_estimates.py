@@ -132,7 +132,10 @@ def main() -> None:
     options = parser.parse_args()
     logging.disable(logging.WARNING)
     torch.set_num_threads(1)
-    print("| model | ours: estimate | cost | costs=\"torchrec\": estimate | cost | TorchRec's: estimate | cost | over ours | CPU s |")
+    print(
+        "| model | ours: estimate | cost | costs=\"torchrec\": estimate | cost "
+        "| TorchRec's: estimate | cost | over ours | CPU s |"
+    )
     print("|---|---:|---:|---:|---:|---:|---:|---:|---:|")
     for case in cases():
         if options.only in case.name:

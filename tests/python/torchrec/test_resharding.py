@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -57,13 +58,16 @@ def test_training_goes_on_as_without_a_new_plan(tmp_path: Path) -> None:
 
 TABLES = {name: (100_000, 64) for name in "abcdef"}
 TABLE_BYTES = 100_000 * 64 * 4
+ADAM = [EmbeddingBagCollectionSharder(fused_params={"optimizer": EmbOptimType.ADAM})]
 
 
 def model() -> torch.nn.Module:
     return torch.nn.ModuleDict({"x": bags(TABLES)})
 
 
-def plan_on_one_rank(sharders: list = SHARDERS, kinds: dict[str, list[str]] = {}) -> tuple[ShardingPlan, dict]:  # type: ignore[type-arg]
+def plan_on_one_rank(
+    sharders: list[Any] = SHARDERS, kinds: dict[str, list[str]] = {}
+) -> tuple[ShardingPlan, dict[str, ParameterConstraints]]:
     """A plan that has all tables but those of other `kinds` on the first rank, and the constraints it was made with."""
     constraints = {
         name: ParameterConstraints(sharding_types=kinds.get(name, ["table_wise"]), min_partition=32) for name in TABLES
@@ -95,7 +99,8 @@ def test_kinds_of_sharding_stay() -> None:
     change = planner(topology=topology(4), constraints=constraints).replan(model(), SHARDERS, running, 1 << 30)
     assert change.moved_bytes > 0
     for name in TABLES:
-        assert change.plan.plan["x"][name].sharding_type == ("column_wise" if name in "ab" else "table_wise")  # type: ignore[index]
+        sharding = change.plan.plan["x"][name]  # type: ignore[index]
+        assert sharding.sharding_type == ("column_wise" if name in "ab" else "table_wise")
         ranks = [rank for _, _, rank in pieces_of(change.plan, "x", name)]
         assert len(set(ranks)) == len(ranks)
 
@@ -103,12 +108,12 @@ def test_kinds_of_sharding_stay() -> None:
 @pytest.mark.parametrize(
     ("sharders", "kinds", "why"),
     [
-        ([EmbeddingBagCollectionSharder(fused_params={"optimizer": EmbOptimType.ADAM})], {}, "of its optimizer's states only the first would be moved"),
+        (ADAM, {}, "of its optimizer's states only the first would be moved"),
         (SHARDERS, {"a": ["data_parallel"]}, "its module has data-parallel tables"),
     ],
 )
 def test_what_torchrec_cannot_move_stays(
-    sharders: list, kinds: dict[str, list[str]], why: str, caplog: pytest.LogCaptureFixture  # type: ignore[type-arg]
+    sharders: list[Any], kinds: dict[str, list[str]], why: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.WARNING)
     running, constraints = plan_on_one_rank(sharders, kinds)

@@ -441,7 +441,8 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
             for table in model.tables:
                 if table.is_ruled() and table.full_name in staying:
                     raise PlannerError(
-                        f"{table.argument_of_rules()}: table {table.full_name} stays where it is: {staying[table.full_name]}",
+                        f"{table.argument_of_rules()}: table {table.full_name} stays where it is: "
+                        + staying[table.full_name],
                         PlannerErrorType.INPUT_VALIDATION,
                     )
             for name, reason in staying.items():

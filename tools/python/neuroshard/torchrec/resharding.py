@@ -40,7 +40,7 @@ class Resharding(NamedTuple):
         if not self.delta:
             return
         if not hasattr(model._dmp_wrapped_module, "module"):
-            raise Error("model: TorchRec reshards only what has dense parameters as well, and was made with init_data_parallel")
+            raise Error("model: TorchRec reshards only what has dense parameters as well; make it with init_data_parallel")
         if dist.get_backend(model._env.process_group) == "gloo":
             self._check_gloo(model.plan)
         for path in self.delta:
@@ -107,8 +107,8 @@ def running_options(running_plan: ShardingPlan, tables: Sequence[ModelTable], ra
         ]
         if not found:
             raise Error(
-                f"running_plan: table {table.full_name} runs as {sharding.sharding_type} by {sharding.compute_kernel}, which "
-                "its sharder and constraints do not allow; let constraints have it"
+                f"running_plan: table {table.full_name} runs as {sharding.sharding_type} by {sharding.compute_kernel}, "
+                "which its sharder and constraints do not allow; let constraints have it"
             )
         if sharding.sharding_type == DATA_PARALLEL:
             shards = [Shard([table.rows, table.columns], [0, 0], rank=rank) for rank in sharding.ranks or range(ranks)]
