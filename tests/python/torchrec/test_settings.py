@@ -448,6 +448,7 @@ def test_planners_are_a_way_into_the_library() -> None:
     assert neuroshard.simulate(made.task, made.cost.plan).cost_ms == made.cost.cost_ms
     explained = made.explain(rules=True)
     assert explained.cost is not None and explained.cost.cost_ms == made.cost.cost_ms
+    assert made.to_html().startswith("<!doctype html>")
     fewer, same = made.what_if([(2, 16 * GIB), (4, 16 * GIB)])
     assert isinstance(fewer, neuroshard.PlanResult) and isinstance(same, neuroshard.PlanResult)
     assert fewer.cost is not None and same.cost is not None

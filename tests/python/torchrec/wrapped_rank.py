@@ -94,8 +94,7 @@ def error_of(of: str, named: dict[str, list[str]]) -> tuple[float, list[str]] | 
     )
     model = copy.deepcopy(unsharded)
     try:
-        # All ranks alike: where one alone plans and finds none, the others would wait for it.
-        plan = planner.plan(model, sharders)
+        plan = planner.collective_plan(model, sharders, dist.group.WORLD)
     except PlannerError as error:
         return str(error)
     sharded = DistributedModelParallel(model, device=torch.device("cpu"), plan=plan, sharders=sharders)

@@ -7,6 +7,7 @@ from torch import nn
 from torchrec.distributed.planner.types import Shard, ShardingOption, Topology
 from torchrec.distributed.planner.utils import sharder_name
 from torchrec.distributed.types import ModuleSharder
+from torchrec.distributed.utils import optimizer_type_to_emb_opt_type
 
 from neuroshard._core import Table, Task
 from neuroshard.torchrec.wrappers import inner_sharder
@@ -86,11 +87,21 @@ class MemoryCounter:
                 used[shard.rank] += self.shard_bytes(option, shard)
         return used
 
-    def _state_bytes(self, option: ShardingOption, shard: Shard) -> int:
+    def states_of(self, option: ShardingOption) -> tuple[int, int]:
+        """Numbers for each weight, and for each row of a shard."""
         optimizer = self._optimizers.get(sharder_name(type(option.module[1])))
-        if optimizer is None or hasattr(option.tensor, "_optimizer_classes"):
+        attached = getattr(option.tensor, "_optimizer_classes", None)
+        if attached:
+            try:
+                optimizer = optimizer_type_to_emb_opt_type(attached[0])
+            except ValueError:
+                return MOST_STATES
+        return (0, 0) if optimizer is None else STATES.get(optimizer, MOST_STATES)
+
+    def _state_bytes(self, option: ShardingOption, shard: Shard) -> int:
+        if hasattr(option.tensor, "_optimizer_classes"):
             return 0
-        of_weight, of_row = STATES.get(optimizer, MOST_STATES)
+        of_weight, of_row = self.states_of(option)
         rows, columns = shard.size
         return int(BYTES_OF_STATE * rows * (of_weight * columns + of_row))
 

@@ -60,6 +60,10 @@ class ModelTable:
     one_node: bool = False
     """Whether all ranks share one, so that table-column-wise sharding is column-wise sharding."""
     options: list[ShardingOption] = field(default_factory=list)
+    given_rules: TableRules | None = None
+    """On where it may be, by the user."""
+    is_grouped: bool = False
+    """Whether the user keeps it together with other tables, or apart from them."""
 
     @property
     def full_name(self) -> str:
@@ -137,9 +141,34 @@ class ModelTable:
             if node_blocks:
                 kinds += [kind for kind in self.named_node_kinds(constraints) if not (kind == "grid" and whole_columns)]
         constraint = constraints.get(self.name)
-        given = constraint.min_partition if constraint is not None else None
-        width = given or (0 if narrow else self.min_partition)
-        return TableRules(min_width=min(width, self.columns), kinds=kinds)
+        given_width = constraint.min_partition if constraint is not None else None
+        width = given_width or (0 if narrow else self.min_partition)
+        given = self.given_rules or TableRules()
+        return TableRules(
+            no_split=given.no_split,
+            min_width=min(width, self.columns),
+            max_slices=given.max_slices,
+            devices=given.devices,
+            not_devices=given.not_devices,
+            nodes=given.nodes,
+            not_nodes=given.not_nodes,
+            kinds=[kind for kind in kinds if kind not in self._kinds_against_rules()],
+            keep_in_hbm=given.keep_in_hbm,
+        )
+
+    def is_ruled(self) -> bool:
+        return self.is_grouped or self.given_rules is not None
+
+    def argument_of_rules(self) -> str:
+        """The planner's, for messages."""
+        return "rules" if self.given_rules is not None else "keep_together, keep_apart"
+
+    def _kinds_against_rules(self) -> set[str]:
+        """Kinds that TorchRec executes on more ranks than the user's rules and groups allow."""
+        given = self.given_rules or TableRules()
+        if self.is_grouped or given.no_split or given.devices or given.not_devices:
+            return {"row", "table_row", "grid", "replicate"}
+        return {"row", "replicate"} if given.nodes or given.not_nodes else set()
 
     def may_be_replicated(self, constraints: Constraints) -> bool:
         """Whether the search may. Only if constraints say so: fused optimizers do not update replicas."""
@@ -407,6 +436,11 @@ def wrong_means(options: Iterable[ShardingOption], tables: Iterable[ModelTable])
             if grid or (divided and not in_blocks):
                 wrong.append(option.fqn)
     return sorted(wrong)
+
+
+def full_name(option: ShardingOption) -> str:
+    """The one that ModelTable.full_name has."""
+    return f"{option.path}.{option.name}" if option.path else option.name
 
 
 def with_shards(option: ShardingOption, shards: list[Shard]) -> ShardingOption:

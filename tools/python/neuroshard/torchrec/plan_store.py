@@ -126,18 +126,27 @@ class StoredPlanLoader(PlanLoader):
 
 
 def fingerprint_of(
-    by_search: str, planner_context: str, rooms: Sequence[int], option_bytes: Sequence[int], candidates: int
+    by_search: str,
+    planner_context: str,
+    rooms: Sequence[int],
+    option_bytes: Sequence[int],
+    candidates: int,
+    *,
+    by_estimates: bool,
 ) -> str:
     """16 hexadecimal digits for all that decides a plan.
 
     `by_search`: fingerprint of the task, the search and its cost models (docs/fingerprint.md). `planner_context`:
     TorchRec's of the model and the planner, in which memory is rounded to 100 GB and optimizers that `fused_params`
     name do not count; so `rooms`, the memory of each rank, and `option_bytes`, that of each option, count as well.
-    So do `candidates`, of which more than one are compared by TorchRec's estimates.
+    So do `candidates`, of which more than one are compared by TorchRec's estimates, and whether plans are to be cheap
+    `by_estimates`.
     """
     items: list[object] = ["neuroshard.sharding_plan 1", by_search, planner_context, list(rooms), list(option_bytes)]
     if candidates > 1:
         items.append(candidates)
+    if by_estimates:
+        items.append("by estimates")
     text = json.dumps(items)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 

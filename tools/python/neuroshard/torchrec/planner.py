@@ -4,7 +4,9 @@ import logging
 import time
 from collections.abc import Callable, Iterable, Sequence
 from copy import deepcopy
+from typing import NamedTuple
 
+import torch.distributed as dist
 from torch import nn
 from torchrec.distributed.planner.constants import MIN_CW_DIM
 from torchrec.distributed.planner.perf_models import NoopPerfModel
@@ -32,20 +34,44 @@ from torchrec.distributed.planner.types import (
     StorageReservation,
     Topology,
 )
+from torchrec.distributed.sharding_plan import get_default_sharders
 from torchrec.distributed.types import ModuleSharder, ShardingPlan
 
-from neuroshard._core import ExchangeTypes, Overlap, PlanCost, PlanExplanation, Planner, PlanResult, Task, Weights
+from neuroshard._core import (
+    ExchangeTypes,
+    Overlap,
+    PlanCost,
+    PlanExplanation,
+    Planner,
+    PlanResult,
+    ReplanResult,
+    Task,
+    Weights,
+)
 from neuroshard.errors import Error
 from neuroshard.torchrec.comparison import PlanComparison, PricedPlan
 from neuroshard.torchrec.enumerators import NothingButThese, QuickEnumerator, constraints_of, estimate_times
+from neuroshard.torchrec.estimated_descent import EstimatedDescent
 from neuroshard.torchrec.exchange import exchange_of
+from neuroshard.torchrec.first_rank import on_first_rank
+from neuroshard.torchrec.given_rules import GivenRules, Rules
 from neuroshard.torchrec.hardware import links_of, speed_of
 from neuroshard.torchrec.memory import MemoryCounter
-from neuroshard.torchrec.model_tables import DATA_PARALLEL, FUSED, AccessHistograms, ModelTable, model_tables, wrong_means
+from neuroshard.torchrec.model_tables import (
+    DATA_PARALLEL,
+    FUSED,
+    AccessHistograms,
+    ModelTable,
+    full_name,
+    model_tables,
+    with_shards,
+    wrong_means,
+)
 from neuroshard.torchrec.plan_store import PlanStore, fingerprint_of, options_of, stored_plan
+from neuroshard.torchrec.resharding import Resharding, changes, refusal_to_move, running_options
 from neuroshard.torchrec.settings import check_lengths, unknown_tables, unplanned_settings, unplanned_topology
 from neuroshard.torchrec.sharding_plans import plan_of_options
-from neuroshard.torchrec.table_search import Chosen, Iteration, Planners, TableSearch, loads_of, task_of
+from neuroshard.torchrec.table_search import Chosen, Iteration, Planners, Running, TableSearch, loads_of, task_of
 
 logger: logging.Logger = logging.getLogger(__name__)
 
@@ -57,11 +83,27 @@ MOST_CANDIDATES = 1001
 SOURCE_OF_ESTIMATES = "torchrec:"
 CANDIDATES_OF_ESTIMATES = 32
 
+# What plans are to be cheap by: the weights, or TorchRec's estimates.
+COSTS = ("weights", "torchrec")
+
 # The batch that the library prices unless a task has another one.
 SAMPLES = 65_536
 
 # Of which batches costs can be predicted.
 LEAST_SAMPLES, MOST_SAMPLES = 1 << 10, 1 << 22
+
+
+class Model(NamedTuple):
+    """What is to be planned, as the planner reads it."""
+
+    module: nn.Module
+    sharders: list[ModuleSharder[nn.Module]]
+    tables: list[ModelTable]
+    memory: MemoryCounter
+    available: Topology
+    """What reservations leave."""
+    rooms: list[int]
+    """Bytes of each rank of it."""
 
 
 class NeuroShardPlanner(EmbeddingPlannerBase):
@@ -94,6 +136,12 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
       exchange: how values and ids are sent. None: as the sharders' codecs (QCommsConfig) and use_index_dedup say.
       overlap: what runs beside what. None: nothing, all is added up. TrainPipelineSparseDist hides ids:
         Overlap(ids=True).
+      rules: where tables may be, by their names, with or without the path of their module: TableRules of `devices`,
+        `not_devices`, `nodes`, `not_nodes`, `no_split`, `max_slices`, `keep_in_hbm`.
+      costs: "weights", or "torchrec": the plan is the cheapest by TorchRec's estimates. EmbeddingShardingPlanner plans as
+        well, and both plans are improved by these estimates, so that none is dearer than its own.
+      keep_together, keep_apart: lists of groups, each of names of tables that one rank has all of, or of which no rank
+        has two.
     """
 
     def __init__(
@@ -125,6 +173,10 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
         compare: bool = False,
         exchange: ExchangeTypes | None = None,
         overlap: Overlap | None = None,
+        costs: str = "weights",
+        rules: Rules | None = None,
+        keep_together: Sequence[Sequence[str]] = (),
+        keep_apart: Sequence[Sequence[str]] = (),
     ) -> None:
         constraints = constraints_of(enumerator, constraints)
         super().__init__(
@@ -146,6 +198,10 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
         if candidates is not None and not 1 <= candidates <= MOST_CANDIDATES:
             raise Error(f"candidates is {candidates}; give a number between 1 and {MOST_CANDIDATES:,}, or None")
 
+        if costs not in COSTS:
+            raise Error(f"costs is {costs!r}; give one of {', '.join(COSTS)}")
+        self._by_estimates = costs == "torchrec"
+
         def planner(cuts: str | None) -> Planner:
             return Planner(weights, effort=effort, equal_widths=equal_widths, cuts=cuts, threads=threads)
 
@@ -153,11 +209,13 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
         self._planners = Planners(by_columns, by_columns if cuts == "columns" else planner(cuts))
         self._like_torchrec = by_columns.weights.metadata.get("source", "").startswith(SOURCE_OF_ESTIMATES)
         if candidates is None:
-            candidates = CANDIDATES_OF_ESTIMATES if self._like_torchrec else 1
+            candidates = CANDIDATES_OF_ESTIMATES if self._like_torchrec or self._by_estimates else 1
         self._candidates = candidates
         self._access_histograms = access_histograms or {}
         self._plan_store = plan_store
         self._given_exchange = exchange
+        self._given_rules = GivenRules(rules or {}, keep_together, keep_apart)
+        self._given_rules.check()
         self._compare = compare
         self._given_batch_size = batch_size
         self._min_partition = MIN_CW_DIM if min_partition is None else min_partition
@@ -183,6 +241,8 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
         self._cost: PlanCost | None = None
         self._comparison: PlanComparison | None = None
         self._fingerprint: str | None = None
+        self._theirs: list[ShardingOption] | None = None
+        self._replanned: ReplanResult | None = None
 
     def get_selected_options(self) -> list[ShardingOption]:
         """The options of the last plan, with TorchRec's estimates of their storage and time."""
@@ -230,6 +290,11 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
         Memory is that of weights, by the library's formulas."""
         return self._planners.any_cuts.plan_variants(self._planned()[0], variants, deadline_ms=deadline_ms)
 
+    def to_html(self) -> str:
+        """The last plan as a page for browsers, by ranks and tables (docs/plan_format.md); of replan(), what is moved of
+        the tables that may be, too."""
+        return self._planned()[1].to_html() if self._replanned is None else self._replanned.to_html()
+
     def _planned(self) -> tuple[Task, PlanCost]:
         if self._task is None or self._cost is None:
             raise Error("planner: there is no plan with a predicted cost; call plan() or collective_plan() first")
@@ -240,9 +305,67 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
         """Of what decided the last plan, by which the plan store has it. None without a store."""
         return self._fingerprint
 
+    def collective_plan(
+        self,
+        module: nn.Module,
+        sharders: list[ModuleSharder[nn.Module]] | None = None,
+        pg: dist.ProcessGroup | None = None,
+    ) -> ShardingPlan:
+        """The first rank of the group plans for all. If it finds no plan, all of them raise PlannerError: in TorchRec the
+        others would wait for a plan for ever."""
+        return on_first_rank(pg, lambda: self.plan(module, get_default_sharders() if sharders is None else sharders))
+
+    def collective_replan(
+        self,
+        module: nn.Module,
+        sharders: list[ModuleSharder[nn.Module]],
+        running_plan: ShardingPlan,
+        move_budget_bytes: int | None = None,
+        pg: dist.ProcessGroup | None = None,
+    ) -> Resharding:
+        """replan() by the first rank of the group, for all."""
+        return on_first_rank(pg, lambda: self.replan(module, sharders, running_plan, move_budget_bytes))
+
     def plan(self, module: nn.Module, sharders: list[ModuleSharder[nn.Module]]) -> ShardingPlan:
         """The plan of lowest predicted cost that was found. Raises PlannerError if there is none."""
         start = time.perf_counter()
+        model = self._read(module, sharders)
+        if not model.tables:
+            return ShardingPlan({})
+        selected = self._stored(model.tables, model.memory, model.rooms)
+        if selected is None:
+            selected, complete = self._find(model)
+            if self._by_estimates:
+                selected = self._cheapest_by_estimates(selected, model)
+            if complete:
+                self._keep(selected, model.tables)
+        return self._decide(selected, model, start)
+
+    def replan(
+        self,
+        module: nn.Module,
+        sharders: list[ModuleSharder[nn.Module]],
+        running_plan: ShardingPlan,
+        move_budget_bytes: int | None = None,
+    ) -> Resharding:
+        """A plan near to `running_plan`, by which the unsharded `module` was sharded: for other pooling factors, memory or
+        rules, say. Ranks are sent `move_budget_bytes` at most; None: as Planner.replan() says. Tables go on in their kind
+        of sharding, and stay where they are if TorchRec cannot reshard them live. Raises PlannerError if there is none."""
+        start = time.perf_counter()
+        model = self._read(module, sharders)
+        if not model.tables:
+            return Resharding(ShardingPlan({}), {}, 0)
+        try:
+            options = running_options(running_plan, model.tables, len(model.rooms))
+        except Error as error:
+            raise PlannerError(str(error), PlannerErrorType.INPUT_VALIDATION) from error
+        self._enumerator.populate_estimates(options)
+        selected, moved = self._find_near(model, options, move_budget_bytes)
+        new_plan = self._decide(selected, model, start)
+        return Resharding(new_plan, changes(running_plan, new_plan, moved), sum(moved.values()))
+
+    def _read(self, module: nn.Module, sharders: list[ModuleSharder[nn.Module]]) -> Model:
+        """Checks settings as well. What is planned next takes the place of the last plan."""
         self._forget()
         memory = MemoryCounter(self._topology, sharders)
         available = self._storage_reservation.reserve(
@@ -252,31 +375,35 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
             sharders=sharders,
             constraints=self._constraints,
         )
-        check_lengths(self._constraints or {})
+        constraints = self._constraints or {}
+        check_lengths(constraints)
         self._search_space = self._enumerator.enumerate(module=module, sharders=sharders)
         tables = model_tables(
             self._search_space,
             min_partition=self._min_partition,
             one_node=self._topology.intra_group_size >= self._topology.world_size,
         )
+        model = Model(module, sharders, tables, memory, available, memory.available(available))
         if not tables:
-            return ShardingPlan({})
+            return model
         self._check_access_histograms(tables)
-        self._warn_of_unused(unplanned_settings(tables, sharders, self._constraints or {}))
+        try:
+            self._given_rules.give(tables, constraints)
+        except Error as error:
+            raise PlannerError(str(error), PlannerErrorType.INPUT_VALIDATION) from error
+        self._warn_of_unused(unplanned_settings(tables, sharders, constraints))
         self._warn_of_unused(
             f"constraints of {name} (the model has no such table)"
-            for name in unknown_tables(self._search_space, self._constraints or {})
+            for name in unknown_tables(self._search_space, constraints)
         )
         self._iteration = self._iteration_of(tables, sharders)
-        rooms = memory.available(available)
-        selected = self._stored(tables, memory, rooms)
-        if selected is None:
-            selected, complete = self._find(tables, module, sharders, memory, available)
-            if complete:
-                self._keep(selected, tables)
+        return model
+
+    def _decide(self, selected: list[ShardingOption], model: Model, start: float) -> ShardingPlan:
+        """Prices, logs and returns the plan of `selected`, an option for each table."""
         for callback in self._callbacks:
             selected = callback(selected)
-        wrong = wrong_means(selected, tables)
+        wrong = wrong_means(selected, model.tables)
         if wrong:
             raise PlannerError(
                 f"TorchRec would compute wrong outputs of {', '.join(wrong)}: they are in a module with tables that pool "
@@ -284,47 +411,104 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
                 PlannerErrorType.INPUT_VALIDATION,
             )
         self._selected = selected
-        self._task, self._cost = self._price(selected, tables, rooms)
+        self._task, self._cost = self._price(selected, model.tables, model.rooms)
         sharding_plan = sharding_plan_of_options(selected, self._topology)
         seconds = time.perf_counter() - start
-        theirs = self._plan_by_torchrec(tables, module, sharders, available) if self._compare else None
+        if self._compare and self._theirs is None:
+            self._theirs = self._plan_by_torchrec(model)
+        theirs = self._theirs
         self._comparison = PlanComparison(
             self._priced(sharding_plan, selected, self._cost),
-            None if theirs is None else self._price_theirs(theirs, tables, rooms),
+            None if theirs is None else self._price_theirs(theirs, model.tables, model.rooms),
         )
-        self._log(sharding_plan, sharders, seconds)
-        validate_modules_inclusion_in_sharding_plan(sharding_plan, module, sharders)
+        self._log(sharding_plan, model.sharders, seconds)
+        validate_modules_inclusion_in_sharding_plan(sharding_plan, model.module, model.sharders)
         validate_rank_assignment(sharding_plan, self._topology)
         validate_compute_kernels(selected)
         return sharding_plan
 
-    def _find(
-        self,
-        tables: Sequence[ModelTable],
-        module: nn.Module,
-        sharders: list[ModuleSharder[nn.Module]],
-        memory: MemoryCounter,
-        available: Topology,
-    ) -> tuple[list[ShardingOption], bool]:
-        """An option for each of `tables`, and whether no deadline ended the search."""
-        constraints = self._constraints or {}
-        search = TableSearch(
+    def _find_near(
+        self, model: Model, running: Sequence[ShardingOption], move_budget_bytes: int | None
+    ) -> tuple[list[ShardingOption], dict[tuple[str, str], int]]:
+        """An option for each table, and bytes that are moved, by path and name of table."""
+        staying = {
+            table.full_name: reason
+            for table, option in zip(model.tables, running)
+            if (reason := self._refusal(table) or refusal_to_move(option, running, model.sharders, model.memory))
+        }
+        search = self._search_of(model)
+        while True:
+            for table in model.tables:
+                if table.is_ruled() and table.full_name in staying:
+                    raise PlannerError(
+                        f"{table.argument_of_rules()}: table {table.full_name} stays where it is: "
+                        + staying[table.full_name],
+                        PlannerErrorType.INPUT_VALIDATION,
+                    )
+            for name, reason in staying.items():
+                self._warn_once(f"neuroshard leaves table {name} where it is, since TorchRec cannot reshard it: {reason}")
+            others = [option for t, option in zip(model.tables, running) if t.full_name in staying]
+            ours = [(t, option) for t, option in zip(model.tables, running) if t.full_name not in staying]
+            if not ours:
+                return list(running), {}
+            rooms = [had - used for had, used in zip(model.rooms, model.memory.used(others))]
+            tables = [table for table, _ in ours]
+            chosen = search.choose_near(tables, rooms, Running([o for _, o in ours], move_budget_bytes), others)
+            self._searches, self._result, self._replanned = search.runs, chosen.result, chosen.replanned
+            refused = dict(chosen.refusals)
+            for table, option in zip(tables, chosen.options):
+                ranks = [shard.rank for shard in option.shards]
+                if len(set(ranks)) < len(ranks):
+                    refused[table.full_name] = "a rank would have two of its shards"
+            if not refused:
+                break
+            staying.update(refused)
+        moved: dict[tuple[str, str], int] = {}
+        assert chosen.replanned is not None
+        for move in chosen.replanned.moves:
+            table = tables[move.columns.table]
+            moved[table.path, table.name] = moved.get((table.path, table.name), 0) + move.bytes
+        # In one piece, tables of columns stay tables of columns.
+        new = [with_shards(option, found.shards) for (_, option), found in zip(ours, chosen.options)]
+        for (table, before), after in zip(ours, new):
+            if model.memory.states_of(before)[1] and len(before.shards) != len(after.shards):
+                self._warn_once(
+                    f"neuroshard cuts the columns of table {table.full_name} otherwise than they run: TorchRec goes on with "
+                    "the row-wise state of one of the old shards"
+                )
+        return [*new, *others], moved
+
+    def _search_of(self, model: Model) -> TableSearch:
+        return TableSearch(
             self._planners,
             self._deadline_ms,
             self._topology,
             self._enumerator,
-            memory,
-            constraints,
+            model.memory,
+            self._constraints or {},
             self._access_histograms,
             self._iteration,
             self._candidates,
+            self._given_rules,
         )
+
+    def _find(self, model: Model) -> tuple[list[ShardingOption], bool]:
+        """An option for each table, and whether no deadline ended the search."""
+        tables = model.tables
+        search = self._search_of(model)
         refusals = {t.full_name: reason for t in tables if (reason := self._refusal(t)) is not None}
         whole_columns: set[str] = set()
         while True:
-            others = self._plan_others([t for t in tables if t.full_name in refusals], module, sharders, available)
+            for table in tables:
+                if table.is_ruled() and table.full_name in refusals:
+                    raise PlannerError(
+                        f"{table.argument_of_rules()}: table {table.full_name} would be left to TorchRec's planner, which "
+                        f"has no such rules: {refusals[table.full_name]}",
+                        PlannerErrorType.INPUT_VALIDATION,
+                    )
+            others = self._plan_others([t for t in tables if t.full_name in refusals], model)
             ours = [t for t in tables if t.full_name not in refusals]
-            rooms = [had - used for had, used in zip(memory.available(available), memory.used(others))]
+            rooms = [had - used for had, used in zip(model.rooms, model.memory.used(others))]
             chosen = search.choose(ours, rooms, whole_columns, others) if ours else Chosen()
             self._searches, self._result = search.runs, chosen.result
             if not chosen.refusals:
@@ -402,12 +586,14 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
         try:
             of_model = [t.table(constraints, self._access_histograms, t.rules(constraints)) for t in ours]
             if ours:
-                task = task_of(of_model, rooms, self._iteration)
+                task = task_of(of_model, rooms, self._iteration, groups=self._given_rules.groups(ours))
                 by_search = f"{self._planners.any_cuts.fingerprint(task):016x}"
         except Error as error:
             raise PlannerError(str(error), PlannerErrorType.INPUT_VALIDATION) from error
         option_bytes = [memory.option_bytes(option) for table in tables for option in table.options]
-        self._fingerprint = fingerprint_of(by_search, context, rooms, option_bytes, self._candidates)
+        self._fingerprint = fingerprint_of(
+            by_search, context, rooms, option_bytes, self._candidates, by_estimates=self._by_estimates
+        )
         try:
             stored = self._plan_store.load(self._fingerprint)
             return None if stored is None else options_of(stored, tables, len(rooms))
@@ -434,13 +620,7 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
                 PlannerErrorType.INPUT_VALIDATION,
             )
 
-    def _plan_others(
-        self,
-        tables: Sequence[ModelTable],
-        module: nn.Module,
-        sharders: list[ModuleSharder[nn.Module]],
-        available: Topology,
-    ) -> list[ShardingOption]:
+    def _plan_others(self, tables: Sequence[ModelTable], model: Model) -> list[ShardingOption]:
         """By TorchRec's planner."""
         options = [option for table in tables for option in table.safe_options()]
         if not options:
@@ -450,14 +630,14 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
             topology=self._topology,
             batch_size=self._batch_size,
             enumerator=NothingButThese(options, self._enumerator),
-            storage_reservation=AlreadyReserved(deepcopy(available)),
+            storage_reservation=AlreadyReserved(deepcopy(model.available)),
             stats=[],
             constraints=self._constraints,
             debug=False,
             timeout_seconds=self._timeout_seconds,
         )
         try:
-            planner.plan(module, sharders)
+            planner.plan(model.module, model.sharders)
         except PlannerError as error:
             # It misses the modules of which all tables are ours.
             if error.error_type != PlannerErrorType.MISSING_MODULE_IN_PLAN:
@@ -465,19 +645,32 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
         selected: list[ShardingOption] = planner.get_selected_options()
         return selected
 
-    def _plan_by_torchrec(
-        self,
-        tables: Sequence[ModelTable],
-        module: nn.Module,
-        sharders: list[ModuleSharder[nn.Module]],
-        available: Topology,
-    ) -> list[ShardingOption] | None:
+    def _plan_by_torchrec(self, model: Model) -> list[ShardingOption] | None:
         """All tables; None if TorchRec's planner finds no plan."""
         try:
-            return self._plan_others(tables, module, sharders, available)
+            return self._plan_others(model.tables, model)
         except PlannerError as error:
             logger.warning("neuroshard compares its plan with none, since TorchRec's planner has none: %s", error)
             return None
+
+    def _cheapest_by_estimates(self, selected: Sequence[ShardingOption], model: Model) -> list[ShardingOption]:
+        """Of `selected` and TorchRec's own plan, each improved by TorchRec's estimates. Tables with rules, which TorchRec's
+        planner does not know, and those that it planned in any case stay as selected."""
+        free = [table for table in model.tables if self._refusal(table) is None and not table.is_ruled()]
+        descent = EstimatedDescent(free, self._constraints or {}, self._enumerator, model.memory, model.rooms)
+        plans = [list(selected)]
+        if not any(table.is_ruled() for table in model.tables):
+            self._theirs = self._plan_by_torchrec(model)
+            # TorchRec does not count states that fused_params name.
+            if self._theirs is not None and all(
+                taken <= room for taken, room in zip(model.memory.used(self._theirs), model.rooms)
+            ):
+                plans.append(self._theirs)
+        return min(map(descent.improved, plans), key=self._estimated_ms)
+
+    def _estimated_ms(self, options: Sequence[ShardingOption]) -> float:
+        """Of the slowest rank."""
+        return float(NoopPerfModel(self._topology).rate(list(options)))
 
     def _price_theirs(
         self, options: Sequence[ShardingOption], tables: Sequence[ModelTable], rooms: list[int]
@@ -486,8 +679,7 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
         return self._priced(sharding_plan_of_options(list(options), self._topology), options, cost)
 
     def _priced(self, plan: ShardingPlan, options: Sequence[ShardingOption], cost: PlanCost | None) -> PricedPlan:
-        estimated_ms = float(NoopPerfModel(self._topology).rate(list(options)))
-        return PricedPlan(plan, None if cost is None else cost.cost_ms, estimated_ms)
+        return PricedPlan(plan, None if cost is None else cost.cost_ms, self._estimated_ms(options))
 
     def _task_of(self, options: Sequence[ShardingOption], tables: Sequence[ModelTable], rooms: list[int]) -> Task | None:
         """The tables that cost models know, whoever planned them, in the order of `options`. The others' load is that of
@@ -507,7 +699,8 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
             for table in priced
         ]
         others = [option for option in options if not self._may_be_priced(option)]
-        return task_of(of_model, rooms, self._iteration, loads_of(others, len(rooms)))
+        groups = self._given_rules.groups(priced)
+        return task_of(of_model, rooms, self._iteration, loads_of(others, len(rooms)), groups)
 
     def _may_be_priced(self, option: ShardingOption) -> bool:
         return may_be_priced(option, self._planners.by_columns.weights.prices_replicas)
@@ -580,11 +773,6 @@ def may_be_priced(option: ShardingOption, replicas: bool) -> bool:
     `replicas`."""
     known = replicas if option.sharding_type == DATA_PARALLEL else option.compute_kernel == FUSED
     return known and all(shard.size[1] % 4 == 0 for shard in option.shards)
-
-
-def full_name(option: ShardingOption) -> str:
-    """The one that ModelTable.full_name has."""
-    return f"{option.path}.{option.name}" if option.path else option.name
 
 
 def has_unequal_widths(option: ShardingOption) -> bool:

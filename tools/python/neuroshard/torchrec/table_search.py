@@ -22,19 +22,23 @@ from neuroshard._core import (
     Overlap,
     Planner,
     PlanResult,
+    ReplanResult,
     Table,
+    TableGroup,
     Task,
 )
 from neuroshard.errors import Error
+from neuroshard.torchrec.given_rules import GivenRules
 from neuroshard.torchrec.memory import MemoryCounter, sized
 from neuroshard.torchrec.model_tables import (
+    TABLE_WISE,
     AccessHistograms,
     Constraints,
     ModelTable,
     Piece,
     with_ranks,
 )
-from neuroshard.torchrec.sharding_plans import pieces_by_table
+from neuroshard.torchrec.sharding_plans import pieces_by_table, plan_of_options
 
 # Of a choice of kinds. Every further one starts from what the estimates of the one before exceed.
 MOST_TRIES_FOR_MEMORY = 6
@@ -63,6 +67,17 @@ class Chosen:
     """Of the search that came across it."""
     complete: bool = True
     """False: a deadline ended a search."""
+    replanned: ReplanResult | None = None
+    """What is moved, if a plan was sought that is near to a running one."""
+
+
+class Running(NamedTuple):
+    """A plan that new ones are to be near to."""
+
+    options: Sequence[ShardingOption]
+    """One for each table, with ranks."""
+    move_budget_bytes: int | None
+    """As Planner.replan() takes it."""
 
 
 class Found(NamedTuple):
@@ -131,6 +146,7 @@ class TableSearch:
         access_histograms: AccessHistograms,
         iteration: Iteration,
         candidates: int,
+        given_rules: GivenRules = GivenRules(),
     ) -> None:
         self._planners = planners
         self._deadline_ms = deadline_ms
@@ -141,10 +157,12 @@ class TableSearch:
         self._access_histograms = access_histograms
         self._iteration = iteration
         self._candidates = candidates
+        self._given_rules = given_rules
         self._others: Sequence[ShardingOption] = ()
         self._base_ms: Sequence[float] = ()
         self._infeasible: Infeasibility | None = None
         self._complete = True
+        self._running: Running | None = None
         self._known: dict[tuple[str, tuple[Piece, ...]], ShardingOption] = {}
         self.runs = 0
 
@@ -189,6 +207,33 @@ class TableSearch:
                 f"neuroshard found no plan for {len(tables)} tables: by TorchRec's estimates they need {needed:,} bytes, "
                 f"and {len(rooms)} devices have {min(rooms):,} bytes each after reservations"
                 + (f". {self._infeasible.message}" if self._infeasible is not None else ""),
+                PlannerErrorType.INSUFFICIENT_STORAGE,
+            )
+        chosen.complete = self._complete
+        return chosen
+
+    def choose_near(
+        self,
+        tables: Sequence[ModelTable],
+        rooms: Sequence[int],
+        running: Running,
+        others: Sequence[ShardingOption] = (),
+    ) -> Chosen:
+        """As choose(), but near to `running`: tables that run in one piece stay so, others may be cut by columns
+        otherwise."""
+        self._infeasible = None
+        self._running = running
+        self._others = others
+        self._base_ms = loads_of(others, self._topology.world_size)
+        whole = {t.full_name for t, option in zip(tables, running.options) if option.sharding_type == TABLE_WISE}
+        try:
+            chosen = self._search(self._planners.by_columns, tables, rooms, whole, Kinds())
+        except Error as error:
+            raise PlannerError(str(error), PlannerErrorType.INPUT_VALIDATION) from error
+        if chosen is None:
+            raise PlannerError(
+                f"neuroshard found no plan near to the running one for {len(tables)} tables"
+                + (f": {self._infeasible.message}" if self._infeasible is not None else ""),
                 PlannerErrorType.INSUFFICIENT_STORAGE,
             )
         chosen.complete = self._complete
@@ -270,16 +315,18 @@ class TableSearch:
             )
             for table in tables
         ]
-        are_sized = kinds.for_room
+        # What is moved has states, too.
+        are_sized = kinds.for_room or self._running is not None
         sought = self._sized(tables, as_is) if are_sized else as_is
+        groups = self._given_rules.groups(tables)
         best: Chosen | None = None
         least_ms = math.inf
         reserved, too_little, too_much = 0, 0, None
         for _ in range(MOST_TRIES_FOR_MEMORY):
             limits = [room - reserved for room in rooms]
-            result = None
+            result, replanned = None, None
             if max(limits) > 0:
-                result = self._plan(planner, task_of(sought, limits, self._iteration, self._base_ms))
+                result, replanned = self._plan(planner, task_of(sought, limits, self._iteration, self._base_ms, groups))
             if result is None or result.plan is None or result.cost is None:
                 if reserved == 0:
                     break
@@ -291,6 +338,7 @@ class TableSearch:
                 break
             if found.chosen is not None and found.estimated_ms < least_ms:
                 best, least_ms = found.chosen, found.estimated_ms
+                best.replanned = replanned
             # What the library took each device to hold, and what TorchRec does.
             lacking = [
                 used - int(counted)
@@ -366,13 +414,24 @@ class TableSearch:
         """Of a table without pieces: replicated."""
         return table.refusal_of(pieces, self._constraints) if pieces else table.refusal_of_replicas()
 
-    def _plan(self, planner: Planner, task: Task) -> PlanResult:
+    def _plan(self, planner: Planner, task: Task) -> tuple[PlanResult, ReplanResult | None]:
         self.runs += 1
-        result = planner.plan(task, deadline_ms=self._deadline_ms, alternatives=self._candidates - 1)
+        replanned = None
+        if self._running is None:
+            result = planner.plan(task, deadline_ms=self._deadline_ms, alternatives=self._candidates - 1)
+        else:
+            replanned = planner.replan(
+                task,
+                task,
+                plan_of_options(self._running.options, task),
+                move_budget_bytes=self._running.move_budget_bytes,
+                deadline_ms=self._deadline_ms,
+            )
+            result = replanned.result
         # Of the first search that failed: by columns, without rules on rows.
         self._infeasible = self._infeasible or result.infeasible
         self._complete = self._complete and result.complete
-        return result
+        return result, replanned
 
     def _sized(self, tables: Sequence[ModelTable], as_is: Sequence[Table]) -> list[Table]:
         """The same tables, which take of memory what TorchRec takes them to need."""
@@ -407,7 +466,11 @@ def loads_of(options: Sequence[ShardingOption], ranks: int) -> list[float]:
 
 
 def task_of(
-    tables: Sequence[Table], rooms: Sequence[int], iteration: Iteration, base_ms: Sequence[float] = ()
+    tables: Sequence[Table],
+    rooms: Sequence[int],
+    iteration: Iteration,
+    base_ms: Sequence[float] = (),
+    groups: Sequence[TableGroup] = (),
 ) -> Task:
     """For devices of `rooms` bytes, which have something to do already. Devices without room have one byte, since tasks
     want some."""
@@ -430,4 +493,5 @@ def task_of(
         links=iteration.links,
         exchange=iteration.exchange,
         overlap=iteration.overlap,
+        groups=groups,
     )

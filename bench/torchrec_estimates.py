@@ -1,0 +1,146 @@
+#!/usr/bin/env python3
+"""NeuroShardPlanner with costs="torchrec" beside EmbeddingShardingPlanner as it is: what plans of both cost by TorchRec's
+estimates, and by the built-in cost models. Models have constraints of lookups alone. Prints a table in Markdown.
+
+    bench/torchrec_estimates.py
+    bench/torchrec_estimates.py --only HSTU
+
+Needs the Python package, PyTorch and TorchRec."""
+
+import argparse
+import logging
+import random
+import sys
+import time
+import warnings
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+warnings.filterwarnings("ignore")
+
+import torch
+from published_tasks import a100_topology, lookups_of_features, model_of, table_set
+from torchrec.distributed.embedding import EmbeddingCollectionSharder
+from torchrec.distributed.embeddingbag import EmbeddingBagCollectionSharder
+from torchrec.distributed.planner.storage_reservations import FixedPercentageStorageReservation
+from torchrec.distributed.planner.types import ParameterConstraints
+from torchrec.modules.embedding_configs import EmbeddingConfig
+from torchrec.modules.embedding_modules import EmbeddingCollection
+
+import neuroshard
+from neuroshard.torchrec import NeuroShardPlanner, PricedPlan
+
+GIB = 1 << 30
+SHARDERS = [EmbeddingBagCollectionSharder(), EmbeddingCollectionSharder()]
+
+
+class Case(NamedTuple):
+    name: str
+    model: torch.nn.Module
+    lookups: dict[str, list[float]]
+    ranks: int
+    gib: int
+    samples: int = 8192
+    """Of a rank."""
+
+    def arguments(self) -> dict[str, Any]:
+        return {
+            "topology": a100_topology(self.ranks, self.gib * GIB),
+            "batch_size": self.samples,
+            "constraints": {name: ParameterConstraints(pooling_factors=one) for name, one in self.lookups.items()},
+            "storage_reservation": FixedPercentageStorageReservation(0.0),
+            "stats": [],
+            "debug": False,
+        }
+
+
+def pooled(tables: list[neuroshard.Table]) -> tuple[torch.nn.Module, dict[str, list[float]]]:
+    """A module of these tables, and lookups of their features."""
+    task = neuroshard.Task(tables, devices=1, memory_bytes=1)
+    return model_of(task), {table.name: lookups_of_features(table) for table in task.tables}
+
+
+def drawn(count: int, seed: int) -> list[neuroshard.Table]:
+    """100 to 10 million rows, most tables small; lookups skewed likewise, as those of production mixes."""
+    draw = random.Random(seed)
+    return [
+        neuroshard.Table(
+            rows=int(10 ** (2 + 5 * draw.random() ** 1.5)),
+            dim=draw.choice((16, 32, 64, 64, 128, 128, 256)),
+            pooling_factor=round(min(300.0, draw.paretovariate(0.9)), 2),
+            name=f"t{index}",
+        )
+        for index in range(count)
+    ]
+
+
+def cases() -> Iterator[Case]:
+    for name, tables in (
+        ("DLRM-v2", table_set("mlperf_dlrm_v2_criteo1tb_multihot")),
+        ("DLRM, at most 10 M rows", table_set("dlrm_criteo1tb_cap10M")),
+    ):
+        task = tables.task(1, 1)
+        model, lookups = pooled(list(task.tables))
+        for ranks in (8, 16):
+            yield Case(f"{name}, {ranks} ranks", model, lookups, ranks, 80)
+    for ranks in (8, 16):
+        model, lookups = pooled(drawn(500, ranks))
+        yield Case(f"500 drawn tables, {ranks} ranks", model, lookups, ranks, 80)
+    sequences = {f"s{index}": (10 ** (5 + index % 3), 50.0 * (index + 1)) for index in range(5)}
+    model, lookups = pooled(drawn(40, 0))
+    hstu = torch.nn.ModuleDict(
+        {
+            "sequences": EmbeddingCollection(
+                tables=[
+                    EmbeddingConfig(
+                        name=name, num_embeddings=rows, embedding_dim=128, feature_names=[f"of_{name}"]
+                    )
+                    for name, (rows, _) in sequences.items()
+                ],
+                device=torch.device("meta"),
+            ),
+            "pooled": model,
+        }
+    )
+    lengths = {name: [length] for name, (_, length) in sequences.items()}
+    yield Case("HSTU-like, 8 ranks", hstu, {**lookups, **lengths}, 8, 80, samples=512)
+
+
+def row(case: Case) -> str:
+    print(case.name, file=sys.stderr, flush=True)
+    usual = NeuroShardPlanner(**case.arguments(), threads=1)
+    usual.plan(case.model, SHARDERS)
+    start = time.process_time()
+    planner = NeuroShardPlanner(**case.arguments(), threads=1, costs="torchrec", compare=True)
+    planner.plan(case.model, SHARDERS)
+    cpu_s = time.process_time() - start
+    assert planner.comparison is not None and usual.comparison is not None
+    ours, theirs = planner.comparison
+    by_weights = usual.comparison.ours
+    assert theirs is not None
+
+    def both(plan: PricedPlan) -> str:
+        return f"{plan.estimated_ms:.3f} | {plan.cost_ms:.3f}"
+
+    ratio = theirs.estimated_ms / ours.estimated_ms
+    return f"| {case.name} | {both(by_weights)} | {both(ours)} | {both(theirs)} | {ratio:.3f} | {cpu_s:.1f} |"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", default="", help="models whose name has this text")
+    options = parser.parse_args()
+    logging.disable(logging.WARNING)
+    torch.set_num_threads(1)
+    print(
+        "| model | ours: estimate | cost | costs=\"torchrec\": estimate | cost "
+        "| TorchRec's: estimate | cost | over ours | CPU s |"
+    )
+    print("|---|---:|---:|---:|---:|---:|---:|---:|---:|")
+    for case in cases():
+        if options.only in case.name:
+            print(row(case), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,67 @@
+"""Rules and groups of tables that a user gives by names of tables."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from neuroshard._core import TableGroup, TableRules
+from neuroshard.errors import Error
+from neuroshard.torchrec.model_tables import Constraints, ModelTable
+
+# By the full name of a table, or by its name in its module, for all tables of this name.
+Rules = Mapping[str, TableRules]
+
+
+class GivenRules(NamedTuple):
+    rules: Rules = {}
+    together: Sequence[Sequence[str]] = ()
+    apart: Sequence[Sequence[str]] = ()
+
+    def check(self) -> None:
+        """Raises Error if something belongs into constraints, or a group is too small."""
+        for name, rules in self.rules.items():
+            for rule, constraint in (("kinds", "sharding_types"), ("min_width", "min_partition")):
+                if getattr(rules, rule):
+                    raise Error(f"rules: {rule} of table {name} are not used; give {constraint} of its constraints")
+        for argument, groups in (("keep_together", self.together), ("keep_apart", self.apart)):
+            for names in groups:
+                if isinstance(names, str) or len(names) < 2:
+                    raise Error(f"{argument}: {names!r} is no group; give a list of groups, each of at least two names")
+
+    def give(self, tables: Sequence[ModelTable], constraints: Constraints) -> None:
+        """Says to `tables` what they keep to. Raises Error if one is none of them, or cannot keep to it."""
+        known = {name for table in tables for name in (table.full_name, table.name)}
+        for argument, names in (
+            ("rules", self.rules),
+            ("keep_together", [name for group in self.together for name in group]),
+            ("keep_apart", [name for group in self.apart for name in group]),
+        ):
+            unknown = sorted(set(names) - known)
+            if unknown:
+                raise Error(
+                    f"{argument}: the model has no table {', '.join(unknown)}; it has "
+                    + ", ".join(table.full_name for table in tables)
+                )
+        grouped = {name for group in [*self.together, *self.apart] for name in group}
+        for table in tables:
+            table.given_rules = self.rules.get(table.full_name, self.rules.get(table.name))
+            table.is_grouped = table.full_name in grouped or table.name in grouped
+            if table.is_ruled() and not table.rules(constraints, row_blocks=True).kinds:
+                raise Error(
+                    f"{table.argument_of_rules()}: TorchRec could keep table {table.full_name} to it in one piece or in "
+                    "columns alone; let sharding_types of its constraints have table_wise or column_wise"
+                )
+
+    def groups(self, tables: Sequence[ModelTable]) -> list[TableGroup]:
+        """Of those of `tables` that are in one, by their places."""
+        made = []
+        for keep, groups in (("together", self.together), ("apart", self.apart)):
+            for names in groups:
+                places = list(_places(names, tables))
+                if len(places) > 1:
+                    made.append(TableGroup(places, keep, name=", ".join(names)))
+        return made
+
+
+def _places(names: Iterable[str], tables: Sequence[ModelTable]) -> Iterable[int]:
+    wanted = set(names)
+    return (place for place, table in enumerate(tables) if wanted & {table.full_name, table.name})
