@@ -134,8 +134,9 @@ GroupsResult Planner::plan_groups(const Task& task, const GroupsRequest& request
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     GroupsPlan& plan = wanted[i];
     if (any_size && costs.rule_out(plan.groups.layout, least_ms)) {
-      leave_out(plan.groups.size, std::string(name_of(plan.groups.layout)) +
-                                      " groups of fewer devices are already much dearer than the cheapest");
+      leave_out(plan.groups.size,
+                std::string(name_of(plan.groups.layout)) +
+                    " groups of fewer devices are already much dearer than the cheapest");
       continue;
     }
     const AveragingTime averaging = averaging_time(task, plan.groups, *network);

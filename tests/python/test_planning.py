@@ -401,3 +401,19 @@ def test_functions_of_the_package_are_those_of_a_planner() -> None:
     ]
     assert ns.explain(task, plan).to_json() == planner.explain(task, plan).to_json()
     assert ns.explain(task).to_json() == planner.explain(task).to_json()
+
+
+def test_groups_are_tasks_with_plans() -> None:
+    task = ns.Task([ns.Table(100_000, 64, 5.0) for _ in range(12)], 16, GIB)
+    planner = ns.Planner(effort="fast")
+    result = planner.plan_groups(task, iterations=100.0)
+    assert result.best is not None and result.best.cost_ms == min(groups.cost_ms for groups in result.plans)
+    for groups in result.plans:
+        assert groups.size * groups.copies == 16 and groups.layout in ("consecutive", "interleaved")
+        assert groups.result.plan is not None
+        cost = planner.simulate(groups.task, groups.result.plan)
+        averaged = groups.averaging_ms / groups.iterations if groups.copies > 1 else 0.0
+        assert groups.cost_ms == cost.cost_ms + averaged
+    assert [groups.size for groups in planner.plan_groups(task, sizes=[8], layouts=["consecutive"]).plans] == [8]
+    with pytest.raises(ns.Error, match="divide"):
+        planner.plan_groups(task, sizes=[3])

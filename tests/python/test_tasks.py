@@ -288,7 +288,7 @@ def test_something_must_not_be_reserved() -> None:
 
 def test_a_wrong_task_is_an_error() -> None:
     tables = [ns.Table(10, 16, 1.0)]
-    for wrong in (([], 2, GIB), (tables, 0, GIB), (tables, 5000, GIB), (tables, 2, 0)):
+    for wrong in (([], 2, GIB), (tables, 0, GIB), (tables, 20000, GIB), (tables, 2, 0)):
         with pytest.raises(ns.Error):
             ns.Task(*wrong)
 

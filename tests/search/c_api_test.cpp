@@ -192,7 +192,8 @@ TEST(CApi, PlansForAnyHardware) {
                                      .threads = 1,
                                      .reserved = 0,
                                      .cuts = nullptr,
-                                     .hardware = hardware};
+                                     .hardware = hardware,
+                                     .policy_path = nullptr};
     return ns_planner_create(&options, planner);
   };
   double ms_of_mine = 0.0;

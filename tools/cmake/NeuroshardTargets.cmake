@@ -9,6 +9,10 @@ target_compile_options(neuroshard_build_flags INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Werror=switch>
   # GCC's memory may grow threefold, instead of twofold, before it collects garbage: a tenth less of its time.
   $<$<COMPILE_LANG_AND_ID:CXX,GNU>:--param=ggc-min-expand=200>)
+# What the Python package does not call is left out of it, function by function.
+if(NEUROSHARD_BUILD_PYTHON)
+  target_compile_options(neuroshard_build_flags INTERFACE -ffunction-sections -fdata-sections)
+endif()
 # In a project that says neither how to build nor how to optimise, too: else plans take 40 times as long.
 get_property(multi_config GLOBAL PROPERTY GENERATOR_IS_MULTI_CONFIG)
 get_property(directory_options DIRECTORY PROPERTY COMPILE_OPTIONS)

@@ -56,6 +56,7 @@ class AutoshardTrainer final : public PolicyTrainer {
       const auto packed = std::make_shared<const PackedAutoshard>(networks());
       BatchRows rows(features_);
       std::vector<AutoshardRollout> rollouts;
+      rollouts.reserve(actors.size());
       for (Actor& actor : actors) rollouts.push_back(act(actor, packed, rows, random));
       (void)trainee_.step_policy(rows.features(), rollouts, learning_rate);
       for (int i = 0; i < kCostUpdates && !shards_.empty(); ++i) step_costs(random, learning_rate);

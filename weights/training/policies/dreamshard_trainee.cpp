@@ -175,6 +175,7 @@ DreamshardTrainee::PolicyLosses DreamshardTrainee::step_policy(
     std::vector<std::size_t> now(devices, 0);
     for (const std::uint32_t chosen : episodes[e].devices) {
       std::vector<double> logits;
+      logits.reserve(devices);
       for (const std::size_t state : now) logits.push_back(choice.output(state)[0]);
       const LogSoftmax softmax(logits);
       losses.policy -= softmax.log_p[chosen] * rewards[e] / steps;
