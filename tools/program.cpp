@@ -33,20 +33,13 @@ struct Command {
 };
 
 constexpr std::array kCommands = {
-    Command{"plan", add_plan_command},
-    Command{"replan", add_replan_command},
-    Command{"simulate", add_simulate_command},
-    Command{"explain", add_explain_command},
-    Command{"bound", add_bound_command},
-    Command{"groups", add_groups_command},
-    Command{"check", add_check_command},
-    Command{"fingerprint", add_fingerprint_command},
-    Command{"inspect", add_inspect_command},
-    Command{"convert", add_convert_command},
-    Command{"profile", add_profile_command},
-    Command{"generate", add_generate_command},
-    Command{"collect", add_collect_command},
-    Command{"train", add_train_command},
+    Command{"plan", add_plan_command},         Command{"replan", add_replan_command},
+    Command{"simulate", add_simulate_command}, Command{"explain", add_explain_command},
+    Command{"bound", add_bound_command},       Command{"groups", add_groups_command},
+    Command{"check", add_check_command},       Command{"fingerprint", add_fingerprint_command},
+    Command{"inspect", add_inspect_command},   Command{"convert", add_convert_command},
+    Command{"profile", add_profile_command},   Command{"generate", add_generate_command},
+    Command{"collect", add_collect_command},   Command{"train", add_train_command},
     Command{"evaluate", add_evaluate_command},
 };
 

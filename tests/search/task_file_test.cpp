@@ -260,7 +260,8 @@ TEST(TaskFile, SaysWhichHistogramsCannotBe) {
 
 TEST(TaskFile, RejectsBadFields) {
   EXPECT_THAT(task_error(task_text_with(R"("devices": 0, )")), HasSubstr("devices is 0; give"));
-  EXPECT_THAT(task_error(task_text_with(R"("devices": 20000, )")), HasSubstr("between 1 and 16384"));
+  EXPECT_THAT(task_error(task_text_with(R"("devices": 20000, )")),
+              HasSubstr("between 1 and 16384"));
   EXPECT_THAT(task_error(task_text_with(R"("memory_gb": -4, )")), HasSubstr("a.json: memory_gb: "));
   EXPECT_THAT(task_error(task_text_with(R"("memory_gb": "4", )")), HasSubstr("memory_gb is \"4\""));
   EXPECT_THAT(task_error(task_text_with(R"("memory": 4, )")), HasSubstr("unknown field 'memory'"));
