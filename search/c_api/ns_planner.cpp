@@ -28,7 +28,8 @@ PlannerOptions planner_options(const ns_planner_options& given) {
   if (given.backend != nullptr) options.backend = given.backend;
   options.threads = given.threads;
   if (given.policy_path != nullptr) {
-    options.policy = std::make_shared<const PlacementPolicy>(load_policy(given.policy_path));
+    options.policy =
+        std::make_shared<const PlacementPolicy>(load_trained_policy(given.policy_path));
   }
   options.cuts = given.cuts != nullptr ? cuts_from_name(given.cuts) : Cuts::kColumns;
   return options;

@@ -88,23 +88,38 @@ std::optional<Plan> Portfolio::start(const Consider& consider, SearchStats& stat
   const BundledTask canonical = canonical_task(task);
   Plan nothing;
   nothing.shards.resize(static_cast<std::size_t>(task.devices));
-  Chain chain(backend, canonical, ways, nothing,
-              {.rungs = kRungs, .more_rungs = effort == Effort::kFast ? 0 : kMoreRungs}, in_time);
-  for (std::uint64_t edits = 1;
-       edits <= kMostEditsForRoom && chain.best() == nullptr && !in_time.reached();
-       edits += kEditsForRoom) {
-    chain.run(edits, in_time);
+  std::vector<Chain::Settled> rungs;
+  const auto run_chain = [&](std::size_t more_rungs) {
+    Chain chain(backend, canonical, ways, nothing, {.rungs = kRungs, .more_rungs = more_rungs},
+                in_time);
+    for (std::uint64_t edits = 1;
+         edits <= kMostEditsForRoom && chain.best() == nullptr && !in_time.reached();
+         edits += kEditsForRoom) {
+      chain.run(edits, in_time);
+    }
+    rungs = chain.settled_rungs();
+    if (chain.best() != nullptr) {
+      consider(in_normal_form(task, canonical.plan_of_listed(*chain.best())));
+    }
+    add_work_of(chain, stats);
+  };
+  if (effort != Effort::kFast) {
+    run_chain(kMoreRungs);
+    // Where none of the first rungs fits, fewer rungs go on otherwise, and may be cheaper.
+    const auto is_first = [](const Chain::Settled& rung) { return rung.rung < kRungs; };
+    if (std::ranges::none_of(rungs, is_first)) {
+      const std::vector<Chain::Settled> more = std::move(rungs);
+      run_chain(0);
+      rungs.insert(rungs.end(), more.begin(), more.end());
+    }
+  } else {
+    run_chain(0);
   }
-  std::vector<Chain::Settled> rungs = chain.settled_rungs();
   std::ranges::stable_sort(rungs, {}, &Chain::Settled::cost_ms);
   for (Chain::Settled& rung : rungs) {
     rung.plan = canonical.plan_of_listed(rung.plan);
     if (alternatives) consider(in_normal_form(task, rung.plan));
   }
-  if (chain.best() != nullptr) {
-    consider(in_normal_form(task, canonical.plan_of_listed(*chain.best())));
-  }
-  add_work_of(chain, stats);
   for (Chain::Settled& rung : rungs) {
     if (rung.rung != rungs.front().rung) return std::move(rung.plan);
   }

@@ -18,6 +18,10 @@ namespace neuroshard {
 [[nodiscard]] PlacementPolicy load_policy(const std::filesystem::path& path);
 /// The same from memory; `where` stands for the file's name in messages.
 [[nodiscard]] PlacementPolicy parse_policy(std::string_view bytes, const std::string& where);
+/// Files of ours alone: what calls these needs no minizip.
+[[nodiscard]] PlacementPolicy load_trained_policy(const std::filesystem::path& path);
+[[nodiscard]] PlacementPolicy parse_trained_policy(std::string_view bytes,
+                                                   const std::string& where);
 
 /// A file of ours. Equal policies give equal bytes.
 [[nodiscard]] std::string serialize_policy(const PlacementPolicy& policy);
