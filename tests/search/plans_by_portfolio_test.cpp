@@ -98,6 +98,20 @@ TEST(PlansByPortfolio, MoreEffortIsNeverDearer) {
   }
 }
 
+// No rung of the ladder fits, and one more of them would have led elsewhere.
+TEST(PlansByPortfolio, MoreEffortIsNeverDearerWhereDevicesAreFull) {
+  for (const std::uint64_t seed : {48U, 50U, 54U}) {
+    SCOPED_TRACE(seed);
+    Task task = wide_task(seed);
+    set_memory(task, total_bytes(task) / task.devices * 1003 / 1000);
+    const double fast = cost_or_infinity(
+        planner_of(builtin_weights(), Algorithm::kNeuroshard, Effort::kFast).plan(task));
+    EXPECT_LT(fast, kInfinity);
+    EXPECT_LE(cost_or_infinity(planner_of(builtin_weights(), Algorithm::kNeuroshard).plan(task)),
+              fast);
+  }
+}
+
 TEST(PlansByPortfolio, DoesNotLookAtTheOrderOfTables) {
   const Planner planner = planner_of(builtin_weights(), Algorithm::kNeuroshard, Effort::kFast);
   for (std::uint64_t seed = 0; seed < repetitions(30); ++seed) {
