@@ -22,13 +22,13 @@ struct AlgorithmRuns {
   std::vector<std::optional<double>> search_ms;
 };
 
-/// What of a plan's costs is compared, ms. Nothing: what the models predict.
+/// The part of a plan's costs that is compared, ms. Nothing: what the models predict.
 using TaskPrice = std::function<double(const Task& task, const Plan& plan)>;
 
 struct QualityRuns {
   PlannerOptions options;
   int random_runs = 1;
-  /// Of algorithms that need one; those without are left out.
+  /// For algorithms that need one; those without are left out.
   std::vector<std::shared_ptr<const PlacementPolicy>> policies{};
   TaskPrice price{};
 };

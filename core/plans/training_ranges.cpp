@@ -214,7 +214,7 @@ std::string TrainingRanges::warning(const Task& task, const Plan& plan,
     outliers->append_to(text);
   }
   const auto look_at_devices = [&](std::string_view of, const TrainingRange* devices) {
-    // What serves so many serves more (docs/model_card.md).
+    // Models of so many devices serve more (docs/model_card.md).
     const int seen = std::min(task.devices, kMostDevicesOfModels);
     if (devices == nullptr || devices->contains(seen)) return;
     text += text.empty() ? "" : "; ";

@@ -7,7 +7,7 @@
 
 namespace neuroshard {
 
-/// Of both layers of an LSTM.
+/// The state of both layers of an LSTM.
 struct LstmState {
   using Layers = std::array<std::array<float, kPolicyState>, kMemoryLayers>;
   Layers hidden{};

@@ -17,7 +17,7 @@ inline constexpr int kPolicyFeatureStride = padded_width(kPolicyFeatures);
 /// their mean and population deviation; where all are alike they are 0. Dims are as they are.
 [[nodiscard]] AlignedVector<float> dreamshard_features(std::span<const Table> tables);
 
-/// Of a table in fp16, whatever its type: what AutoShard sees of sizes.
+/// Size of a table in fp16, whatever its type: AutoShard sees no other.
 [[nodiscard]] double fp16_gib(const Table& table);
 
 /// [tables + 1, kPolicyFeatureStride]: dim, rows and pooling factor, normalised by `normalization`,

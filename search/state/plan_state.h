@@ -141,7 +141,7 @@ class PlanState {
   [[nodiscard]] const std::vector<int>& tables() const { return movable_; }
   /// Bytes that have to be moved after an edit of few slices.
   [[nodiscard]] std::int64_t moved_bytes_after(const Edit& edit) const;
-  /// Of the device that stores most, replicas included. Only where that has a price.
+  /// The most that a device stores, replicas included. Only where that has a price.
   [[nodiscard]] std::int64_t most_stored_bytes() const {
     return std::ranges::max(sums.stored_bytes) + sums.replica_stored_bytes;
   }

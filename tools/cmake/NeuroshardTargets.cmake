@@ -9,7 +9,7 @@ target_compile_options(neuroshard_build_flags INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Werror=switch>
   # GCC's memory may grow threefold, instead of twofold, before it collects garbage: a tenth less of its time.
   $<$<COMPILE_LANG_AND_ID:CXX,GNU>:--param=ggc-min-expand=200>)
-# What the Python package does not call is left out of it, function by function.
+# The Python package leaves out what it does not call, function by function.
 if(NEUROSHARD_BUILD_PYTHON)
   target_compile_options(neuroshard_build_flags INTERFACE -ffunction-sections -fdata-sections)
 endif()

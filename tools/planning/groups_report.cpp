@@ -21,7 +21,7 @@ std::string iterations_text(const GroupsPlan& plan) {
   return plan.iterations == 0.0 ? "-" : format_number(plan.iterations, 0);
 }
 
-/// What tells other commands of one group; nothing if its devices are listed.
+/// Options that tell other commands of one group; none if its devices are listed.
 std::string options_of(const GroupsReport& report, const Task& group) {
   if (!group.device_list.empty()) return {};
   std::string text = "--devices " + std::to_string(group.devices) + " --batch-size " +

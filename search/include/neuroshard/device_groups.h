@@ -39,7 +39,7 @@ struct DeviceGroups {
   friend bool operator==(const DeviceGroups&, const DeviceGroups&) = default;
 };
 
-/// What one of the groups plans: its devices, its part of the batch, rounded up, and its part of
+/// A group as a task of its own: its devices, its part of the batch, rounded up, and its part of
 /// what its nodes share with other groups. Of a single group it is `task`. `network`: of the cost
 /// models; it says what the task's links do not. Throws Error unless `task` is valid, the size
 /// divides its devices, groups are alike and fit nodes, and no rule names devices.
@@ -61,7 +61,7 @@ struct AveragingTime {
 [[nodiscard]] AveragingTime averaging_time(const Task& task, const DeviceGroups& groups,
                                            const NodeNetwork& network);
 
-/// What a caller asks of groups.
+/// A caller asks this of groups.
 struct GroupsRequest {
   /// Devices of a group; those that are no divisor of the task's are an Error. Empty: all sizes
   /// that can be planned, from the least on, until two in turn are much dearer than the cheapest.

@@ -39,7 +39,7 @@ struct StoragePrice {
   double ms_per_gib = 0.0;  ///< 0 to kMostMsPerStoredGib, of an iteration.
   bool optimizer_state = true;
 
-  /// What of these has a price.
+  /// The part of these that has a price.
   [[nodiscard]] std::int64_t bytes_of(std::int64_t weight_bytes,
                                       std::int64_t optimizer_bytes) const {
     return weight_bytes + (optimizer_state ? optimizer_bytes : 0);

@@ -97,7 +97,7 @@ struct PlannerOptions {
   std::string backend = "auto";
   int threads = 0;         ///< CPU threads for one plan or one batch; 0: one per core.
   std::uint64_t seed = 0;  ///< Of Algorithm::kRandom.
-  /// Of the algorithms kDreamshard and kAutoshard, which need one of their kind (load_policy()).
+  /// For the algorithms kDreamshard and kAutoshard, which need one of their kind (load_policy()).
   std::shared_ptr<const PlacementPolicy> policy{};
   /// Off: every placement is computed anew. Plans are the same; for tests and benchmarks.
   bool reuse_work = true;

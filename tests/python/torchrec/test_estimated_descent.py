@@ -61,7 +61,7 @@ def test_no_plan_is_dearer_than_torchrecs_by_its_estimates(seed: int) -> None:
     assert made.comparison.ours.estimated_ms == estimated_ms <= usual.comparison.ours.estimated_ms
     theirs.plan(model, SHARDERS)
     assert estimated_ms <= NoopPerfModel(topo).rate(theirs.get_selected_options())
-    # What is estimated is what TorchRec estimates of the plan anew.
+    # The estimate is the one that TorchRec makes of the plan anew.
     options = made.get_selected_options()
     known = [shard.perf.total for option in options for shard in option.shards]
     made._enumerator.populate_estimates(options)

@@ -38,7 +38,7 @@ struct Case {
   StoragePrice storage;
 
   [[nodiscard]] WayOptions ways() const { return {.storage = storage}; }
-  /// Of a plan of the listed task.
+  /// Cost of a plan of the listed task.
   [[nodiscard]] double ms_of(const Plan& listed, const PlanCost& cost) const {
     return cost.slowest_ms() + storage.ms(std::ranges::max(stored_bytes(storage, task, listed)));
   }
