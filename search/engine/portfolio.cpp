@@ -108,7 +108,7 @@ std::optional<Plan> Portfolio::start(const Consider& consider, SearchStats& stat
     // Where none of the first rungs fits, fewer rungs go on otherwise, and may be cheaper.
     const auto is_first = [](const Chain::Settled& rung) { return rung.rung < kRungs; };
     if (std::ranges::none_of(rungs, is_first)) {
-      const std::vector<Chain::Settled> more = std::move(rungs);
+      const std::vector<Chain::Settled> more = std::exchange(rungs, {});
       run_chain(0);
       rungs.insert(rungs.end(), more.begin(), more.end());
     }
