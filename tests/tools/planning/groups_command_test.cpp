@@ -25,7 +25,8 @@ std::vector<std::string> first_task(std::vector<std::string> more) {
 }
 
 Outcome groups_of(std::vector<std::string> more, const char* memory_gb = "4") {
-  const std::vector<std::string> first = {memory_gb, "--devices", "16", "--effort", "fast"};
+  const std::vector<std::string> first = {memory_gb, "--devices", "8",   "--devices-per-node",
+                                          "4",       "--effort",  "fast"};
   more.insert(more.begin(), first.begin(), first.end());
   return run_command("groups", first_task(std::move(more)));
 }
@@ -34,7 +35,7 @@ TEST(GroupsCommand, WritesSizesAChartAndAPlanThatIsPricedAlike) {
   const TemporaryFolder folder;
   const std::string plan = folder / "plan.json";
   const std::string chart = folder / "groups.svg";
-  const Outcome outcome = groups_of({"--sizes", "4,8", "--average-every", "100", "--format", "json",
+  const Outcome outcome = groups_of({"--sizes", "2,4", "--average-every", "100", "--format", "json",
                                      "--svg", chart, "--plan-output", plan});
   ASSERT_EQ(outcome.code, kExitOk) << outcome.err;
   const json document = json::parse(outcome.out);
@@ -65,7 +66,7 @@ TEST(GroupsCommand, ShowsATable) {
   EXPECT_THAT(outcome.out, HasSubstr("cheapest"));
   EXPECT_THAT(outcome.out, HasSubstr("--batch-size"));
   EXPECT_THAT(outcome.out, Not(HasSubstr("interleaved")));
-  EXPECT_EQ(lines_of(groups_of({"--sizes", "8", "--format", "jsonl"}).out).size(), 2U);
+  EXPECT_EQ(lines_of(groups_of({"--sizes", "4", "--format", "jsonl"}).out).size(), 2U);
 }
 
 TEST(GroupsCommand, SaysWhatCannotBe) {
@@ -74,7 +75,7 @@ TEST(GroupsCommand, SaysWhatCannotBe) {
     EXPECT_EQ(outcome.code, kExitBadInput);
     return outcome.err;
   };
-  EXPECT_THAT(error_of({"--sizes", "3"}), HasSubstr("do not divide the 16"));
+  EXPECT_THAT(error_of({"--sizes", "3"}), HasSubstr("do not divide the 8"));
   EXPECT_THAT(error_of({"--layouts", "next"}), HasSubstr("consecutive, interleaved"));
   EXPECT_THAT(error_of({"--average-every", "0"}), HasSubstr("--average-every"));
   EXPECT_THAT(error_of({"--average-every", "9", "--average-share", "0.1"}), HasSubstr("exclude"));
