@@ -11,22 +11,21 @@
 namespace neuroshard {
 namespace {
 
+int devices_in_node(const Task& task) { return std::min(task.devices_per_node, task.devices); }
+
 /// Where the devices of a group are, and those that it averages with.
 struct Peers {
-  int group_in_node;     ///< Devices of a group that share a node.
+  int group_in_node;     ///< Devices of a group that share a node: each averages by a ring.
   int averaged_in_node;  ///< Devices that average with each other and share a node.
-  int rings;             ///< So many of a node average side by side.
 };
 
 Peers peers_of(const Task& task, const DeviceGroups& groups) {
-  const int in_node = std::min(task.devices_per_node, task.devices);
+  const int in_node = devices_in_node(task);
   const int copies = task.devices / groups.size;
   const int averaged = groups.layout == GroupLayout::kConsecutive
                            ? std::max(1, in_node / groups.size)
                            : std::min(in_node, copies);
-  return {.group_in_node = in_node / averaged,
-          .averaged_in_node = averaged,
-          .rings = in_node / averaged};
+  return {.group_in_node = in_node / averaged, .averaged_in_node = averaged};
 }
 
 /// Device `device` of group `group`.
@@ -61,7 +60,7 @@ void require_groups(const Task& task, const DeviceGroups& groups) {
     throw Error("groups of " + size + " devices do not divide the " + std::to_string(task.devices) +
                 " of the task; give a divisor of them");
   }
-  const int node = std::min(task.devices_per_node, task.devices);
+  const int node = devices_in_node(task);
   const int copies = task.devices / groups.size;
   const int in_node = groups.layout == GroupLayout::kConsecutive ? groups.size : copies;
   if (task.devices % node != 0 || (in_node % node != 0 && node % in_node != 0)) {
@@ -80,6 +79,15 @@ std::int64_t part_of(std::int64_t batch, int size, int devices) {
   return (batch * size + devices - 1) / devices;
 }
 
+/// Links of the task, or of `network` where it states none; the devices of a node share what they
+/// have together in so many equal parts.
+NodeLinks links_in_parts(const Task& task, const NodeNetwork& network, int parts) {
+  NodeLinks links = network.links_with(task.links.value_or(NodeLinks{}));
+  links.node_gb_s /= parts;
+  links.host_gb_s /= parts;
+  return links;
+}
+
 }  // namespace
 
 Task task_of_group(const Task& task, const DeviceGroups& groups, const NodeNetwork& network) {
@@ -95,14 +103,11 @@ Task task_of_group(const Task& task, const DeviceGroups& groups, const NodeNetwo
   }
   const Peers peers = peers_of(task, groups);
   group.devices_per_node = peers.group_in_node;
-  NodeLinks links = network.links_with(task.links.value_or(NodeLinks{}));
-  const double part =
-      static_cast<double>(peers.group_in_node) / std::min(task.devices_per_node, task.devices);
-  links.node_gb_s *= part;
-  links.host_gb_s *= part;
+  const NodeLinks links = links_in_parts(task, network, peers.averaged_in_node);
   // Where groups fill nodes, or lie within one that shares nothing, the models know them as they
   // are.
-  const bool shares = part < 1.0 && (links.node_gb_s > 0.0 || links.host_gb_s > 0.0);
+  const bool shares =
+      peers.averaged_in_node > 1 && (links.node_gb_s > 0.0 || links.host_gb_s > 0.0);
   const bool scattered = peers.group_in_node < std::min(task.devices_per_node, groups.size);
   if (task.links || shares || scattered) group.links = links;
   return group;
@@ -113,9 +118,7 @@ AveragingTime averaging_time(const Task& task, const DeviceGroups& groups,
   const int copies = task.devices / groups.size;
   if (copies == 1) return {};
   const Peers peers = peers_of(task, groups);
-  NodeLinks links = network.links_with(task.links.value_or(NodeLinks{}));
-  links.node_gb_s /= peers.rings;
-  links.host_gb_s /= peers.rings;
+  const NodeLinks links = links_in_parts(task, network, peers.group_in_node);
   const FilledNodes nodes(copies, peers.averaged_in_node);
   constexpr double kMbOfGib = 1073.741824;
   return {.latency_ms = all_reduce_base_ms(nodes),

@@ -127,7 +127,7 @@ struct Planner::Impl {
   std::unique_ptr<Backend> gpu;
   TrainingRanges ranges;               ///< Before `models`, which is moved from.
   WayOptions ways;                     ///< That a plan may have.
-  std::optional<PackedPolicy> policy;  ///< Of an algorithm that is_learned().
+  std::optional<PackedPolicy> policy;  ///< If the algorithm is_learned().
   CostModels models;
   int threads;
   mutable std::mutex other_settings_lock;

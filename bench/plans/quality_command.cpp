@@ -38,7 +38,7 @@ Examples:
 struct DrawnSets {
   std::vector<int> max_dims{};  ///< Empty: none are drawn.
   std::vector<int> devices{4, 8};
-  std::vector<int> tables{};  ///< Of a task: least, and most; empty: as published.
+  std::vector<int> tables{};  ///< Least and most of a task; empty: as published.
   double memory_gib = 4.0;
 };
 

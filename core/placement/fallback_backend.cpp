@@ -15,8 +15,8 @@ namespace {
 // GPU.
 constexpr std::size_t kLeastPiecesForGpu = 1024;
 
-// Shards that are a plan's devices are for the CPU: for a row each, the embeddings of all pieces
-// would go to the GPU.
+// Fewer shards, such as the devices of most plans, are for the CPU: for a row each, the embeddings
+// of all pieces would go to the GPU.
 constexpr std::size_t kLeastShardsForGpu = 1025;
 
 // What placing takes, to choose by. Measured on an H100 beside a 2 GHz Xeon (docs/performance.md):

@@ -14,7 +14,7 @@ struct LstmState {
   Layers cell{};
 };
 
-/// What becomes of a cell, from its gates i, f, g, o: [4 * kPolicyState], as torch has them.
+/// Updates a cell by its gates i, f, g, o: [4 * kPolicyState], as torch has them.
 void update_cell(const float* gates, float* cell, float* hidden);
 
 /// AutoShard on one task.

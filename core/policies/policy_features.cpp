@@ -17,7 +17,7 @@ double elements(const Table& table) {
 
 struct Spread {
   double mean = 0.0;
-  double deviation = 0.0;  ///< Of the population.
+  double deviation = 0.0;  ///< The population's.
 };
 
 template <typename Value>

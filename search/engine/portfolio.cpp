@@ -97,24 +97,16 @@ std::optional<Plan> Portfolio::start(const Consider& consider, SearchStats& stat
          edits += kEditsForRoom) {
       chain.run(edits, in_time);
     }
-    rungs = chain.settled_rungs();
+    rungs.insert(rungs.begin(), chain.settled_rungs().begin(), chain.settled_rungs().end());
     if (chain.best() != nullptr) {
       consider(in_normal_form(task, canonical.plan_of_listed(*chain.best())));
     }
     add_work_of(chain, stats);
   };
-  if (effort != Effort::kFast) {
-    run_chain(kMoreRungs);
-    // Where none of the first rungs fits, fewer rungs go on otherwise, and may be cheaper.
-    const auto is_first = [](const Chain::Settled& rung) { return rung.rung < kRungs; };
-    if (std::ranges::none_of(rungs, is_first)) {
-      const std::vector<Chain::Settled> more = std::exchange(rungs, {});
-      run_chain(0);
-      rungs.insert(rungs.end(), more.begin(), more.end());
-    }
-  } else {
-    run_chain(0);
-  }
+  run_chain(effort == Effort::kFast ? 0 : kMoreRungs);
+  // Where none of the first rungs fits, fewer rungs go on otherwise, and may be cheaper.
+  const auto is_first = [](const Chain::Settled& rung) { return rung.rung < kRungs; };
+  if (effort != Effort::kFast && std::ranges::none_of(rungs, is_first)) run_chain(0);
   std::ranges::stable_sort(rungs, {}, &Chain::Settled::cost_ms);
   for (Chain::Settled& rung : rungs) {
     rung.plan = canonical.plan_of_listed(rung.plan);

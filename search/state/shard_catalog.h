@@ -24,7 +24,7 @@ namespace neuroshard {
 struct ShardLoad {
   std::int64_t bytes = 0;
   std::int64_t weight_bytes = 0;     ///< Among them.
-  std::int64_t optimizer_bytes = 0;  ///< Likewise.
+  std::int64_t optimizer_bytes = 0;  ///< Among them, too.
   std::int64_t ids = 0;              ///< id_units(); 0 if the shard has a price.
   int columns = 0;                   ///< That are exchanged; 0 if the shard has a price.
   double price_ms = 0.0;             ///< Price of its kind of sharding; its embedding is then zero.
@@ -35,7 +35,7 @@ struct ShardLoad {
 struct ReplicaLoad {
   std::int64_t bytes = 0;
   std::int64_t weight_bytes = 0;     ///< Among them.
-  std::int64_t optimizer_bytes = 0;  ///< Likewise.
+  std::int64_t optimizer_bytes = 0;  ///< Among them, too.
   double dense_bytes = 0.0;          ///< dense_gradient_bytes().
   double price_ms = 0.0;             ///< Price of replicas; the embedding is then zero.
 };

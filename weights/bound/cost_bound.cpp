@@ -13,6 +13,7 @@
 #include "core/plans/deduplicated_task.h"
 #include "neuroshard/plan_check.h"
 #include "weights/bound/least_sizes.h"
+#include "weights/bound/phases.h"
 #include "weights/bound/table_pieces.h"
 #include "weights/collection/analytic_comm.h"
 #include "weights/collection/analytic_compute.h"
@@ -20,103 +21,6 @@
 
 namespace neuroshard {
 namespace {
-
-/// Beyond what doubles lose in the sums.
-constexpr double kTolerance = 1e-9;
-
-/// Milliseconds of an all-to-all: at least `base` and a line of the columns of any device,
-/// and of the mean of all.
-struct ExchangeLine {
-  double base = 0.0;
-  double column_ms = 0.0;
-  double mean_column_ms = 0.0;
-};
-
-struct ExchangeLines {
-  ExchangeLine outputs;
-  ExchangeLine gradients;
-};
-
-ExchangeLines exchange_lines(const NetworkSpec& network, const Task& task) {
-  constexpr std::int64_t kColumns = 1 << 20;
-  const auto devices = static_cast<std::size_t>(task.devices);
-  const NodeOrder order = task.links ? NodeOrder::kInOrder : order_of(network);
-  const std::vector<double> together(devices, 0.0);
-  const auto exchange = [&](const std::vector<std::int64_t>& columns) {
-    const CommCost cost = analytic_comm(network, columns, together,
-                                        static_cast<double>(task.batch_size), order, task.exchange);
-    return std::pair(cost.forward_ms.front(), cost.backward_ms.front());
-  };
-  std::vector<std::int64_t> columns(devices, 0);
-  ExchangeLines lines;
-  std::tie(lines.outputs.base, lines.gradients.base) = exchange(columns);
-  const auto slopes = [&] {
-    const auto [outputs_ms, gradients_ms] = exchange(columns);
-    return std::pair((outputs_ms - lines.outputs.base) / kColumns,
-                     (gradients_ms - lines.gradients.base) / kColumns);
-  };
-  // An all-to-all takes no less than what one of its devices sends. Nodes are alike, but for the
-  // last.
-  columns.front() = kColumns;
-  std::tie(lines.outputs.column_ms, lines.gradients.column_ms) = slopes();
-  columns.front() = 0;
-  columns.back() = kColumns;
-  const auto [outputs_of_last, gradients_of_last] = slopes();
-  lines.outputs.column_ms = std::min(lines.outputs.column_ms, outputs_of_last);
-  lines.gradients.column_ms = std::min(lines.gradients.column_ms, gradients_of_last);
-  // It is convex, and devices of equal nodes can take each other's places.
-  std::ranges::fill(columns, kColumns);
-  std::tie(lines.outputs.mean_column_ms, lines.gradients.mean_column_ms) = slopes();
-  if (order == NodeOrder::kInOrder && task.devices > network.gpus_per_node &&
-      task.devices % network.gpus_per_node != 0) {
-    lines.outputs.mean_column_ms = lines.outputs.column_ms;
-    lines.gradients.mean_column_ms = lines.gradients.column_ms;
-  }
-  return lines;
-}
-
-/// A sum of phases that no iteration is shorter than: `constant_ms`, and lines of what devices do.
-struct Phases {
-  double constant_ms = 0.0;
-  double compute = 1.0;  ///< 0: without compute and all-reduces.
-  ExchangeLine columns{};
-  ExchangeLine ids{};
-
-  /// Whether all devices wait for more than what the one with most columns sends.
-  [[nodiscard]] bool is_mean() const { return most_of_mean() > 1.0 + kTolerance; }
-  [[nodiscard]] double most_of_mean() const {
-    const double own_ms = columns.column_ms + ids.column_ms;
-    return own_ms > 0.0 ? (columns.mean_column_ms + ids.mean_column_ms) / own_ms : 1.0;
-  }
-};
-
-ExchangeLine operator+(const ExchangeLine& a, const ExchangeLine& b) {
-  return {a.base + b.base, a.column_ms + b.column_ms, a.mean_column_ms + b.mean_column_ms};
-}
-
-std::vector<Phases> phases_of(const Task& task, const ExchangeLines& lines) {
-  const Overlap& overlap = task.overlap;
-  // An all-to-all, or what runs beside it, is all of their time.
-  const auto choices = [](const ExchangeLine& line, double beside_ms) {
-    std::vector<ExchangeLine> found{line};
-    if (beside_ms > line.base) found.push_back({.base = beside_ms});
-    return found;
-  };
-  std::vector<Phases> all;
-  for (const ExchangeLine& outputs : choices(lines.outputs, overlap.dense_beside_outputs_ms)) {
-    for (const ExchangeLine& gradients :
-         choices(lines.gradients, overlap.dense_beside_gradients_ms)) {
-      Phases& phases = all.emplace_back();
-      phases.columns = outputs + gradients;
-      if (!overlap.ids) phases.ids = lines.gradients;
-      phases.constant_ms = overlap.dense_ms + phases.columns.base + phases.ids.base;
-    }
-  }
-  if (overlap.ids) {
-    all.push_back({.constant_ms = lines.gradients.base, .compute = 0.0, .ids = lines.gradients});
-  }
-  return all;
-}
 
 /// Whatever a plan has, it is from `low` to `high`.
 struct Range {
@@ -155,7 +59,7 @@ class BoundSearch {
       : task_(task),
         tables_(table_pieces(gpu, network, task)),
         devices_(alike_devices(task)),
-        phases_(phases_of(task, exchange_lines(network, task))),
+        phases_(phases_of(network, task)),
         fixed_ms_(operator_fixed_ms(gpu)),
         uses_(tables_.size()) {
     for (const TablePieces& table : tables_) {
@@ -284,7 +188,7 @@ class BoundSearch {
 
   bool lacks_room(Sizing& sizing, const Resources& weights) {
     sizing.weights = weights;
-    return lack(sizing).size > kTolerance;
+    return lack(sizing).size > kBoundTolerance;
   }
 
   static constexpr int kHopelessSteps = 4;
@@ -301,7 +205,7 @@ class BoundSearch {
       const double sum = std::accumulate(sizing.weights.begin(), sizing.weights.end(), 0.0);
       for (double& weight : sizing.weights) weight /= sum;
       const LeastSize lacking = lack(sizing);
-      if (lacking.size > kTolerance) return true;
+      if (lacking.size > kBoundTolerance) return true;
       // There is far too much room for other weights to show that there is too little.
       if (step == kHopelessSteps && most < kHopeless) break;
       if (lacking.size > most) {
@@ -389,7 +293,7 @@ class BoundSearch {
         rooms[i] += alike.devices * of_device[i];
         weighed += sizing.weights[i] * of_device[i];
       }
-      room += alike.devices * sizing.map(std::min(1.0, weighed * (1.0 + kTolerance)));
+      room += alike.devices * sizing.map(std::min(1.0, weighed * (1.0 + kBoundTolerance)));
     }
     needed.size = needed.size / room - 1.0;
     for (std::size_t i = 0; i < rooms.size(); ++i) needed.used[i] /= rooms[i];

@@ -46,7 +46,7 @@ struct DeviceGroups {
 [[nodiscard]] Task task_of_group(const Task& task, const DeviceGroups& groups,
                                  const NodeNetwork& network);
 
-/// What it takes to average `gib` GiB on each device: the all-reduces of all devices with those in
+/// The time to average `gib` GiB on each device: the all-reduces of all devices with those in
 /// their place of the other groups, at once.
 struct AveragingTime {
   double latency_ms = 0.0;
@@ -82,9 +82,9 @@ inline constexpr double kMostIterations = 1e9;
 struct GroupsPlan {
   DeviceGroups groups;
   int copies = 1;  ///< Groups, of which each holds all tables.
-  Task task{};     ///< Of one group: its plan is one of this task.
+  Task task{};     ///< A group: its plan is one of this task.
   PlanResult result{};
-  std::int64_t averaged_bytes = 0;  ///< Of the device that has most.
+  std::int64_t averaged_bytes = 0;  ///< On the device that has most.
   double averaging_ms = 0.0;        ///< Once.
   double iterations = 0.0;          ///< Between two averagings. 0: there is none.
   double cost_ms = 0.0;             ///< An iteration, with its part of the averaging; or infinite.

@@ -51,14 +51,11 @@ void expect_recorded_placement(const CpuKernels& kernels, const PackedAutoshard&
 }
 
 TEST_P(AutoshardRuns, PlaceAsThePublishedProgramDoes) {
-  const json answers = published_answers("autoshard.json");
-  const PlacementPolicy policy = load_policy(testing::policy_path("autoshard_trained.tar"));
-  const PackedAutoshard networks(std::get<AutoshardPolicy>(policy.networks));
-  for (const json& recorded : answers["cases"]) {
-    SCOPED_TRACE(recorded["task"].dump() + " on " + recorded["devices"].dump());
-    const auto tables = published_tables(answers["tasks"][recorded["task"].dump()]);
-    expect_recorded_placement(select_cpu_kernels(GetParam()), networks, tables, recorded);
-  }
+  testing::for_each_recorded<AutoshardPolicy, PackedAutoshard>(
+      "autoshard.json", "autoshard_trained.tar",
+      [&](const PackedAutoshard& networks, const std::vector<Table>& tables, const json& recorded) {
+        expect_recorded_placement(select_cpu_kernels(GetParam()), networks, tables, recorded);
+      });
 }
 
 TEST_P(AutoshardRuns, AgreeToTheLastBit) {

@@ -43,14 +43,12 @@ void expect_recorded_placement(const CpuKernels& kernels, const PackedDreamshard
 }
 
 TEST_P(DreamshardRuns, PlaceAsThePublishedProgramDoes) {
-  const json answers = published_answers("dreamshard.json");
-  const PlacementPolicy policy = load_policy(testing::policy_path("dreamshard_trained.pt"));
-  const PackedDreamshard networks(std::get<DreamshardPolicy>(policy.networks));
-  for (const json& recorded : answers["cases"]) {
-    SCOPED_TRACE(recorded["task"].dump() + " on " + recorded["devices"].dump());
-    const auto tables = published_tables(answers["tasks"][recorded["task"].dump()]);
-    expect_recorded_placement(select_cpu_kernels(GetParam()), networks, tables, recorded);
-  }
+  testing::for_each_recorded<DreamshardPolicy, PackedDreamshard>(
+      "dreamshard.json", "dreamshard_trained.pt",
+      [&](const PackedDreamshard& networks, const std::vector<Table>& tables,
+          const json& recorded) {
+        expect_recorded_placement(select_cpu_kernels(GetParam()), networks, tables, recorded);
+      });
 }
 
 TEST_P(DreamshardRuns, AgreeToTheLastBit) {

@@ -7,8 +7,11 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <variant>
 #include <vector>
 
+#include "neuroshard/placement_policy.h"
+#include "neuroshard/policy_file.h"
 #include "neuroshard/task.h"
 #include "random_policies.h"
 
@@ -33,6 +36,19 @@ inline std::vector<Table> published_tables(const nlohmann::json& rows) {
     tables.push_back(table);
   }
   return tables;
+}
+
+/// Calls check(networks, tables, recorded) for each placement that the published program of `name`
+/// has recorded, with the policy of `file`.
+template <typename Policy, typename Packed, typename Check>
+void for_each_recorded(const std::string& name, const std::string& file, const Check& check) {
+  const nlohmann::json answers = published_answers(name);
+  const PlacementPolicy policy = load_policy(policy_path(file));
+  const Packed networks(std::get<Policy>(policy.networks));
+  for (const nlohmann::json& recorded : answers["cases"]) {
+    SCOPED_TRACE(recorded["task"].dump() + " on " + recorded["devices"].dump());
+    check(networks, published_tables(answers["tasks"][recorded["task"].dump()]), recorded);
+  }
 }
 
 /// `value` is `expected`, within 1e-5 of it or of 1.

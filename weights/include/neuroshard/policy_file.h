@@ -16,7 +16,7 @@ namespace neuroshard {
 /// programs save by torch.save: the state_dict of DreamShard, or AutoShard's dict of
 /// model_state_dict, feature_means and feature_stds.
 [[nodiscard]] PlacementPolicy load_policy(const std::filesystem::path& path);
-/// The same from memory; `where` stands for the file's name in messages.
+/// Reads it from memory; `where` stands for the file's name in messages.
 [[nodiscard]] PlacementPolicy parse_policy(std::string_view bytes, const std::string& where);
 /// Files of ours alone: what calls these needs no minizip.
 [[nodiscard]] PlacementPolicy load_trained_policy(const std::filesystem::path& path);

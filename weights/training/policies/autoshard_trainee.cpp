@@ -11,7 +11,7 @@ namespace {
 
 using Autoshard = AutoshardPolicy;
 
-// Of half the squared error, which is halved once more.
+// The slope of half the squared error, which is halved once more.
 constexpr double kBaselineWeight = 0.5;
 constexpr double kMostNorm = 40.0;
 constexpr std::size_t kState = kPolicyState;
@@ -21,7 +21,7 @@ float sigmoid_of(float x) { return 1.0F / (1.0F + std::exp(-x)); }
 
 }  // namespace
 
-/// Of both layers, [rows, kState]: row of step t of rollout b is t * rollouts + b.
+/// States of both layers, [rows, kState]: row of step t of rollout b is t * rollouts + b.
 struct AutoshardTrainee::Cells {
   std::array<AlignedVector<float>, kMemoryLayers> before;  ///< Cells before the step.
   std::array<AlignedVector<float>, kMemoryLayers> after;
@@ -72,7 +72,7 @@ void AutoshardTrainee::run_memory_backward(std::span<const AutoshardRollout> rol
   const std::size_t actors = rollouts.size();
   const std::size_t steps = rollouts.front().steps.size();
   const auto layers = memory();
-  // Of the states of each layer [actors, kState], from later steps.
+  // Slopes of the states of each layer [actors, kState], from later steps.
   std::array<std::vector<float>, kMemoryLayers> of_hidden;
   std::array<std::vector<float>, kMemoryLayers> of_cell;
   for (std::size_t l = 0; l < kMemoryLayers; ++l) {

@@ -8,7 +8,7 @@
 
 namespace neuroshard::training {
 
-/// What an actor saw before an action, and which it took. Rows are of features, the first of which
+/// An action of an actor, with all that it saw before. Rows are of features, the first of which
 /// is zeros.
 struct AutoshardStep {
   std::uint32_t row = kZeroRow;  ///< The table to be placed.
@@ -17,7 +17,7 @@ struct AutoshardStep {
   std::vector<std::vector<std::uint32_t>> on_device;  ///< [devices]
   std::vector<std::array<float, 2>> loads;            ///< [devices]: predicted ms, GiB.
   std::uint32_t action = 0;
-  double log_probability = 0.0;  ///< Of the action, when it was taken.
+  double log_probability = 0.0;  ///< That it had when it was taken.
   double reward = 0.0;           ///< After it.
 };
 

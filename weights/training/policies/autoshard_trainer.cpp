@@ -20,7 +20,7 @@ constexpr std::size_t kKeptShards = 5000;
 constexpr int kUpdates = 5;
 
 struct KnownShard {
-  std::vector<std::uint32_t> tables;  ///< Of all tasks, one after the other.
+  std::vector<std::uint32_t> tables;  ///< Among those of all tasks, one after the other.
   double cost_ms;
 };
 
@@ -189,7 +189,7 @@ class AutoshardTrainer final : public PolicyTrainer {
   const CpuKernels& kernels_ = select_cpu_kernels("auto");
   Normalization normalization_;
   AutoshardTrainee trainee_;
-  AlignedVector<float> features_;  ///< Of the tables of all tasks, one task after the other.
+  AlignedVector<float> features_;  ///< All tables, one task after the other.
   std::vector<std::uint32_t> first_row_;
   std::deque<KnownShard> shards_;
 };

@@ -150,7 +150,7 @@ class DreamshardTrainer final : public PolicyTrainer {
   PolicyTraining training_;
   const CpuKernels& kernels_ = select_cpu_kernels("auto");
   DreamshardTrainee trainee_;
-  AlignedVector<float> features_;  ///< Of the tables of all tasks, one task after the other.
+  AlignedVector<float> features_;  ///< All tables, one task after the other.
   std::vector<std::uint32_t> first_row_;
   std::vector<Priced> priced_;
 };

@@ -88,7 +88,7 @@ struct LogSoftmax {
   std::vector<double> log_p;
   double negative_entropy = 0.0;
 
-  /// Of negative_entropy by logit `i`.
+  /// The slope of negative_entropy by logit `i`.
   [[nodiscard]] double entropy_slope(std::size_t i) const;
 };
 

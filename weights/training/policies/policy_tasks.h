@@ -30,16 +30,16 @@ class PolicyPrices {
   explicit PolicyPrices(const Hardware& hardware) : hardware_(hardware) {}
 
   struct Device {
-    double forward_ms = 0.0;        ///< Of the operator.
+    double forward_ms = 0.0;        ///< The operator's.
     double communication_ms = 0.0;  ///< All-to-all of the backward pass.
-    double backward_ms = 0.0;       ///< Of the operator.
+    double backward_ms = 0.0;       ///< The operator's.
   };
   struct Price {
     std::vector<Device> devices;
     double cost_ms = 0.0;
   };
   [[nodiscard]] Price price(const Task& task, const Placement& placement) const;
-  /// Of the operator alone, [devices]; 0 without tables.
+  /// Time of the operator alone, [devices]; 0 without tables.
   [[nodiscard]] std::vector<double> compute_ms(const Task& task, const Placement& placement) const;
 
  private:

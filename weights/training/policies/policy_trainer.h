@@ -12,7 +12,7 @@
 
 namespace neuroshard::training {
 
-/// What a trainer borrows.
+/// A trainer borrows this.
 struct PolicyTraining {
   const std::vector<Task>& tasks;
   const PolicyPrices& prices;
@@ -30,7 +30,7 @@ class PolicyTrainer {
   virtual ~PolicyTrainer() = default;
   virtual void iterate(int iteration) = 0;
   [[nodiscard]] virtual PlacementPolicy policy() const = 0;
-  /// What the algorithm wants to be low, ms.
+  /// The algorithm wants this to be low, ms.
   [[nodiscard]] virtual double cost_ms(const Task& task, const Placement& placement) const = 0;
   virtual void visit_state(StateVisitor& visitor) = 0;
 };

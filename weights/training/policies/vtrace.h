@@ -11,7 +11,7 @@ struct ActorStep {
   double ratio = 1.0;     ///< Probability of the action now over that when it was taken.
   double reward = 0.0;    ///< After the action.
   double discount = 1.0;  ///< 0 where the action ended the episode.
-  double value = 0.0;     ///< What is expected before the action.
+  double value = 0.0;     ///< The return that is expected before the action.
 };
 
 struct VTrace {

@@ -83,7 +83,7 @@ MOST_CANDIDATES = 1001
 SOURCE_OF_ESTIMATES = "torchrec:"
 CANDIDATES_OF_ESTIMATES = 32
 
-# What plans are to be cheap by: the weights, or TorchRec's estimates.
+# Plans are to be cheap by these: the weights, or TorchRec's estimates.
 COSTS = ("weights", "torchrec")
 
 # The batch that the library prices unless a task has another one.

@@ -315,7 +315,7 @@ class TableSearch:
             )
             for table in tables
         ]
-        # What is moved has states, too.
+        # Tables that are moved have states, too.
         are_sized = kinds.for_room or self._running is not None
         sought = self._sized(tables, as_is) if are_sized else as_is
         groups = self._given_rules.groups(tables)
