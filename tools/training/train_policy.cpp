@@ -8,6 +8,7 @@
 #include "neuroshard/error.h"
 #include "neuroshard/policy_file.h"
 #include "neuroshard/table_configs.h"
+#include "neuroshard/weights.h"
 #include "tools/console/interrupt.h"
 #include "tools/console/progress_bar.h"
 #include "tools/console/result_output.h"
@@ -31,6 +32,7 @@ on. docs/learned_strategies.md has the details.)";
 struct TrainPolicy {
   training::PolicyTrainingOptions training;
   std::string hardware{kDefaultHardware};
+  std::string weights;
   std::string tables;
   std::string output;
   bool resume = false;
@@ -47,7 +49,11 @@ std::vector<Table> tables_to_train_on(const TrainPolicy& command) {
 
 int run(const TrainPolicy& command, Console& console) {
   training::PolicyTrainingOptions options = command.training;
-  options.hardware = *hardware_of_option(command.hardware);
+  if (!command.weights.empty()) {
+    options.models = load_weights(command.weights);
+  } else {
+    options.hardware = *hardware_of_option(command.hardware);
+  }
   const std::vector<Table> tables = tables_to_train_on(command);
   ResultOutput output(console, command.output);
   const InterruptGuard guard;
@@ -99,12 +105,19 @@ void add_train_policy(CLI::App& train, Action& chosen) {
   command->add_option("--output", options->output, "Policy file to write (.safetensors)")
       ->type_name("FILE")
       ->required();
+  CLI::Option* weights =
+      command
+          ->add_option("--weights", options->weights,
+                       "Cost models that price plans, such as those of collected samples, in place "
+                       "of analytic costs")
+          ->type_name("FILE");
   command
       ->add_option("--hardware", options->hardware,
-                   "Whose analytic costs plans have: " + known_hardware_names() +
+                   "Analytic costs of plans are of this: " + known_hardware_names() +
                        ", or a datasheet as of a task")
       ->type_name("NAME")
-      ->capture_default_str();
+      ->capture_default_str()
+      ->excludes(weights);
   command
       ->add_option("--table-configs", options->tables,
                    "Tables to train on (table_configs.json); default: drawn as by 'generate'")

@@ -327,8 +327,10 @@ def test_each_feature_of_a_table_has_an_output(
 def test_a_table_that_many_features_read_is_shared_out() -> None:
     """Its columns are most of what is exchanged."""
     tables = {"shared": (200_000, 128), **{f"other{i}": (200_000, 128) for i in range(12)}}
-    shared = planner(topology=topology(8)).plan(bags(tables, features={"shared": 20}), SHARDERS)
-    alone = planner(topology=topology(8)).plan(bags(tables), SHARDERS)
+    by_columns = {name: ParameterConstraints(sharding_types=["table_wise", "column_wise"]) for name in tables}
+    used = planner(topology=topology(8), constraints=by_columns)
+    shared = used.plan(bags(tables, features={"shared": 20}), SHARDERS)
+    alone = used.plan(bags(tables), SHARDERS)
     assert len(pieces_of(shared, "", "shared")) > len(pieces_of(alone, "", "shared"))
 
 

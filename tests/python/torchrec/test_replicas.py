@@ -36,25 +36,34 @@ def test_they_go_to_and_fro() -> None:
         to_sharding_plan(task, ours, model, topology=topology(), sharders=SHARDERS, constraints=forbidden)
 
 
-def test_only_constraints_that_name_them_make_them(caplog: pytest.LogCaptureFixture) -> None:
-    """Fused optimizers do not update them."""
-    knows = neuroshard.Weights.builtin().prices_replicas
-    columns = ["table_wise", "column_wise"]
-    cases: list[tuple[list[str] | None, set[str]]] = [
-        (None, set(columns)),
-        (columns, set(columns)),
-        ([*columns, "data_parallel"], {*columns, "data_parallel"} if knows else set(columns)),
-    ]
+def test_they_are_made_where_that_costs_less_unless_constraints_forbid_them(caplog: pytest.LogCaptureFixture) -> None:
+    """Fused optimizers do not update them, so those that nobody named are warned of, once."""
+    assert neuroshard.Weights.builtin().prices_replicas
+    tables = {"small": (1_000, 128), **{f"t{i}": (1_000_000, 64) for i in range(4)}}
+    lookups = [1.0, 20.0, 20.0, 20.0, 20.0]
     costs = []
-    for kinds, allowed in cases:
-        used = planner(constraints={name: ParameterConstraints(sharding_types=kinds) for name in MIXED})
+    for kinds, replicated, warned in (
+        (["table_wise", "column_wise"], False, False),
+        (["table_wise", "column_wise", "data_parallel"], True, False),
+        (None, True, True),
+    ):
+        used = planner(
+            constraints={
+                name: ParameterConstraints(sharding_types=kinds, pooling_factors=[pooling])
+                for name, pooling in zip(tables, lookups)
+            }
+        )
+        caplog.clear()
         with caplog.at_level(logging.WARNING):
-            plan = used.plan(bags(MIXED), SHARDERS)
-        assert {sharding.sharding_type for sharding in plan.plan[""].values()} <= allowed  # type: ignore[union-attr]
+            plan = used.plan(bags(tables), SHARDERS)
+            used.plan(bags(tables), SHARDERS)
+        small = plan.plan[""]["small"]  # type: ignore[index]
+        assert (small.sharding_type == "data_parallel") == replicated
+        assert caplog.text.count("neuroshard replicates small") == int(warned)
         assert used.cost is not None
         costs.append(used.cost.cost_ms)
-    assert costs[2] <= 1.001 * costs[1]
-    assert "to TorchRec's planner" not in caplog.text
+        assert "to TorchRec's planner" not in caplog.text
+    assert costs[1] < costs[0] and costs[2] <= costs[1]
 
 
 def test_their_cost_counts_if_weights_know_it() -> None:

@@ -4,7 +4,9 @@
 #include <filesystem>
 
 #include "neuroshard/policy_file.h"
+#include "neuroshard/weights.h"
 #include "tools/run_command.h"
+#include "weights/files/atomic_file.h"
 
 namespace neuroshard::tools {
 namespace {
@@ -40,6 +42,20 @@ TEST(TrainPolicyCommand, MakesAPolicyThatPlans) {
   EXPECT_EQ(run_command(with_policy).code, kExitOk) << run_command(with_policy).err;
   EXPECT_THAT(run_command(plan).err,
               HasSubstr("algorithm dreamshard needs a policy; give its file"));
+}
+
+TEST(TrainPolicyCommand, TakesCostModelsInPlaceOfHardware) {
+  const TemporaryFolder folder;
+  const std::string policy = folder / "policy.safetensors";
+  const std::string weights = folder / "weights.safetensors";
+  write_file(weights, serialize_weights(builtin_weights()));
+  std::vector<std::string> args = {"train", "policy",    "--algorithm", "autoshard", "--iterations",
+                                   "1",     "--weights", weights,       "--output",  policy};
+  const Outcome trained = run_command(args);
+  ASSERT_EQ(trained.code, kExitOk) << trained.err;
+  EXPECT_EQ(load_policy(policy).metadata.at("source"), "cost models");
+  args.insert(args.end(), {"--hardware", "h100"});
+  EXPECT_THAT(run_command(args).err, HasSubstr("--weights excludes --hardware"));
 }
 
 TEST(TrainPolicyCommand, NamesAlgorithmsThatLearn) {

@@ -1,20 +1,24 @@
 #pragma once
 
-#include <array>
+#include <memory>
 #include <span>
+#include <variant>
 #include <vector>
 
 #include "core/base/random.h"
 #include "core/policies/policy_run.h"
+#include "neuroshard/backend.h"
 #include "neuroshard/hardware.h"
 #include "neuroshard/plan.h"
 #include "neuroshard/task.h"
 
 namespace neuroshard::training {
 
-/// 20 to 80 of `tables` without replacement, or all if there are fewer, with dims of 4, 8, ... up
-/// to 4 to 128, which differs by task, on 2, 4 or 8 devices with room for everything.
-[[nodiscard]] std::vector<Task> draw_policy_tasks(std::span<const Table> tables, int tasks,
+/// Tasks for training and comparison: 20 to 80 of `tables` without replacement, or all if there are
+/// fewer, with dims of 4, 8, ... up to 4 to 128, which differs by task, on one of `device_counts`
+/// devices with room for everything.
+[[nodiscard]] std::vector<Task> draw_policy_tasks(std::span<const Table> tables,
+                                                  std::span<const int> device_counts, int tasks,
                                                   Random& random);
 
 /// Devices of the tables of a task, by table.
@@ -24,10 +28,17 @@ using Placement = std::vector<std::uint32_t>;
 [[nodiscard]] std::vector<std::vector<Table>> tables_by_device(const Task& task,
                                                                const Placement& placement);
 
-/// Analytic costs of placements of whole tables.
+/// Costs of placements of whole tables.
 class PolicyPrices {
  public:
-  explicit PolicyPrices(const Hardware& hardware) : hardware_(hardware) {}
+  /// Analytic costs.
+  explicit PolicyPrices(const Hardware& hardware) : source_(hardware) {}
+  /// Costs that models predict. They know compute as one number: either direction counts half.
+  /// Throws Error if they know neither 2, 4 nor 8 devices.
+  explicit PolicyPrices(const CostModels& models);
+
+  /// A policy is trained for these numbers of devices: 2, 4 and 8, as far as models know them.
+  [[nodiscard]] const std::vector<int>& device_counts() const { return device_counts_; }
 
   struct Device {
     double forward_ms = 0.0;        ///< The operator's.
@@ -43,7 +54,8 @@ class PolicyPrices {
   [[nodiscard]] std::vector<double> compute_ms(const Task& task, const Placement& placement) const;
 
  private:
-  Hardware hardware_;
+  std::variant<Hardware, std::shared_ptr<const Backend>> source_;
+  std::vector<int> device_counts_ = {2, 4, 8};
 };
 
 /// Which device a policy takes: drawn from the softmax of logits, or the largest one.

@@ -6,6 +6,7 @@
 #include "core/base/fingerprint.h"
 #include "neuroshard/error.h"
 #include "neuroshard/version.h"
+#include "neuroshard/weights.h"
 #include "weights/training/epoch_loop.h"
 #include "weights/training/policies/policy_trainer.h"
 
@@ -53,6 +54,7 @@ std::uint64_t fingerprint_of(const PolicyTrainingOptions& options, const std::ve
                               static_cast<double>(options.iterations),
                               static_cast<double>(options.seed)};
   fingerprint.add(std::span<const double>(numbers));
+  if (options.models) fingerprint.add(serialize_weights(*options.models));
   for (const Task& task : tasks) {
     for (const Table& table : task.tables) {
       const std::array table_numbers = {static_cast<double>(table.rows),
@@ -99,10 +101,12 @@ TrainedPolicy train_policy(std::span<const Table> tables, const PolicyTrainingOp
   shuffle(std::span(shuffled), random);
   const std::span<const Table> halves(shuffled);
   const std::size_t half = shuffled.size() / 2;
-  const std::vector<Task> tasks = draw_policy_tasks(halves.first(half), kTrainingTasks, random);
+  const PolicyPrices prices =
+      options.models ? PolicyPrices(*options.models) : PolicyPrices(options.hardware);
+  const std::vector<Task> tasks =
+      draw_policy_tasks(halves.first(half), prices.device_counts(), kTrainingTasks, random);
   const std::vector<Task> compared =
-      draw_policy_tasks(halves.subspan(half), kComparedTasks, random);
-  const PolicyPrices prices(options.hardware);
+      draw_policy_tasks(halves.subspan(half), prices.device_counts(), kComparedTasks, random);
   const auto trainer = make_trainer(
       options.algorithm,
       {.tasks = tasks, .prices = prices, .seed = options.seed, .iterations = options.iterations});
@@ -136,8 +140,12 @@ TrainedPolicy train_policy(std::span<const Table> tables, const PolicyTrainingOp
     if (options.should_stop && options.should_stop()) break;
   }
   std::map<std::string, std::string>& metadata = trained.policy.metadata;
-  metadata["hardware"] = options.hardware.name;
-  metadata["source"] = "analytic costs";
+  if (options.models) {
+    metadata["source"] = "cost models";
+  } else {
+    metadata["hardware"] = options.hardware.name;
+    metadata["source"] = "analytic costs";
+  }
   metadata["iterations"] = std::to_string(trained.cost_ms.size() - 1);
   metadata["best_iteration"] = std::to_string(trained.best_iteration);
   metadata["seed"] = std::to_string(options.seed);

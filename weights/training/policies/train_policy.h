@@ -1,11 +1,13 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "neuroshard/cost_models.h"
 #include "neuroshard/hardware.h"
 #include "neuroshard/placement_policy.h"
 #include "neuroshard/task.h"
@@ -19,7 +21,8 @@ struct PolicyProgress {
 
 struct PolicyTrainingOptions {
   std::string algorithm;  ///< "dreamshard" or "autoshard".
-  Hardware hardware;      ///< Whose analytic costs plans have.
+  Hardware hardware;      ///< Its analytic costs are those of plans, unless `models` are given.
+  std::optional<CostModels> models{};  ///< Predict the costs of plans.
   int iterations = 50;
   std::uint64_t seed = 0;
   std::function<void(const PolicyProgress&)> on_iteration{};

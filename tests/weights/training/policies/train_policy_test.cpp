@@ -3,8 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "golden.h"
 #include "message_of.h"
 #include "neuroshard/policy_file.h"
+#include "neuroshard/weights.h"
 #include "weights/lookups/table_population.h"
 
 namespace neuroshard::training {
@@ -50,6 +52,19 @@ TEST_P(TrainPolicyOf, LowersCostsAndGoesOnWhereItWasStopped) {
   EXPECT_THAT(message_of([&] { (void)train_policy(tables, options); }), HasSubstr("state: "));
 }
 
+TEST_P(TrainPolicyOf, LearnsFromCostModels) {
+  const std::vector<Table> tables = drawn_tables(60);
+  PolicyTrainingOptions options = short_training(GetParam());
+  const TrainedPolicy analytic = train_policy(tables, options);
+  options.models = builtin_weights();
+  const TrainedPolicy predicted = train_policy(tables, options);
+  EXPECT_GT(predicted.best_iteration, 0);
+  EXPECT_EQ(predicted.policy.metadata.at("source"), "cost models");
+  EXPECT_NE(serialize_policy(predicted.policy), serialize_policy(analytic.policy));
+  // The models learned these formulas.
+  EXPECT_NEAR(predicted.cost_ms[0] / analytic.cost_ms[0], 1.0, 0.15);
+}
+
 INSTANTIATE_TEST_SUITE_P(Policies, TrainPolicyOf, ::testing::Values("dreamshard", "autoshard"));
 
 TEST(TrainPolicy, NamesOptionsThatAreWrong) {
@@ -62,6 +77,9 @@ TEST(TrainPolicy, NamesOptionsThatAreWrong) {
               HasSubstr("there is no policy of algorithm 'random'; give dreamshard"));
   options.algorithm = "autoshard";
   EXPECT_THAT(error(std::span(tables).first(39)), HasSubstr("there are 39 tables"));
+  options.models = testing::golden_models();
+  options.models->dense_comm = {{16, options.models->comm_for(16)}};
+  EXPECT_THAT(error(tables), HasSubstr("--weights: policies train on 2, 4 and 8 devices"));
   options.iterations = 0;
   EXPECT_THAT(error(tables), HasSubstr("--iterations is 0; give between 1 and 100000"));
 }

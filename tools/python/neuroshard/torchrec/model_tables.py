@@ -116,30 +116,23 @@ class ModelTable:
         constraints: Constraints,
         *,
         replicas: bool = False,
-        row_wise: bool = False,
-        node_blocks: bool = False,
         row_blocks: bool = False,
         whole_columns: bool = False,
         narrow: bool = False,
     ) -> TableRules:
-        """What the search keeps to, so that TorchRec's kinds of sharding can do as planned.
+        """Rules for the search, whose plans TorchRec's kinds of sharding can then execute.
 
-        `replicas`, `row_wise`, `node_blocks` (of tables whose constraints name their kinds) and `row_blocks` (of all
-        that may have some): whether there are any to be, those of tables that may be nothing else apart.
+        `replicas`, `row_blocks`: whether the search may choose them. A table that may only be cut by rows has row blocks
+        all the same.
         `whole_columns`: columns of this table are not cut. `narrow`: to any width that constraints allow.
         """
         kinds = ["table"] if self.may_be_in_columns() else []
         if self.may_be_cut_by_columns() and not whole_columns:
             kinds.append("column")
-        if replicas and self.may_be_replicated(constraints):
+        if replicas and self.may_be_replicated():
             kinds.append("replicate")
         if row_blocks or not self.may_be_in_columns():
             kinds += [kind for kind in self.row_kinds() if not (kind == "grid" and whole_columns)]
-        else:
-            if row_wise and self.may_be_row_wise(constraints):
-                kinds.append("row")
-            if node_blocks:
-                kinds += [kind for kind in self.named_node_kinds(constraints) if not (kind == "grid" and whole_columns)]
         constraint = constraints.get(self.name)
         given_width = constraint.min_partition if constraint is not None else None
         width = given_width or (0 if narrow else self.min_partition)
@@ -170,25 +163,13 @@ class ModelTable:
             return {"row", "table_row", "grid", "replicate"}
         return {"row", "replicate"} if given.nodes or given.not_nodes else set()
 
-    def may_be_replicated(self, constraints: Constraints) -> bool:
-        """Whether the search may. Only if constraints say so: fused optimizers do not update replicas."""
-        return self._replica_option() is not None and self._is_named(DATA_PARALLEL, constraints)
+    def may_be_replicated(self) -> bool:
+        return self._replica_option() is not None
 
-    def may_be_row_wise(self, constraints: Constraints) -> bool:
-        """Whether the search may cut rows where columns would do. Only if constraints say so: it takes all rows to be
-        looked up alike, and ids that are sorted by popularity would all go to the first rank."""
-        return "row" in self.row_kinds() and self._is_named(ROW_WISE, constraints)
-
-    def named_node_kinds(self, constraints: Constraints) -> list[str]:
-        """The kinds of row blocks on the devices of a node by which the search may cut rows where columns would do:
-        those that constraints name, as in may_be_row_wise."""
-        of_node = {"table_row": TABLE_ROW_WISE, "grid": GRID}
-        return [kind for kind in self.row_kinds() if kind in of_node and self._is_named(of_node[kind], constraints)]
-
-    def _is_named(self, sharding_type: str, constraints: Constraints) -> bool:
+    def is_named(self, sharding_type: str, constraints: Constraints) -> bool:
+        """Whether the table's constraints name this kind of sharding."""
         constraint = constraints.get(self.name)
-        kinds = constraint.sharding_types if constraint is not None else None
-        return sharding_type in (kinds or [])
+        return sharding_type in ((constraint.sharding_types if constraint is not None else None) or [])
 
     def row_kinds(self) -> list[str]:
         """The library's names of the kinds by which TorchRec could execute row blocks."""

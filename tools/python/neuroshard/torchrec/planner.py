@@ -519,6 +519,17 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
             refusals.update({name: reason for name, reason in chosen.refusals.items() if name not in new_grids})
         for name, reason in refusals.items():
             self._warn_once(f"neuroshard leaves table {name} to TorchRec's planner: {reason}")
+        unasked = {t.full_name for t in tables if not t.is_named(DATA_PARALLEL, self._constraints or {})}
+        replicated = sorted(
+            name
+            for option in chosen.options
+            if option.sharding_type == DATA_PARALLEL and (name := full_name(option)) in unasked
+        )
+        if replicated:
+            self._warn_once(
+                f"neuroshard replicates {', '.join(replicated)}: fused_params of sharders do not reach data-parallel tables, "
+                "so the job's dense optimizer has to update them; sharding_types of constraints can rule that out"
+            )
         uneven = sorted(option.fqn for option in chosen.options if has_unequal_widths(option))
         if uneven:
             logger.warning(
@@ -694,7 +705,7 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
             table.table(
                 constraints,
                 self._access_histograms,
-                table.rules(constraints, replicas=chosen, row_wise=chosen, node_blocks=chosen),
+                table.rules(constraints, replicas=chosen, row_blocks=chosen),
             )
             for table in priced
         ]

@@ -107,14 +107,14 @@ class Planners(NamedTuple):
 
 
 class Kinds(NamedTuple):
-    """What a search may do beside columns, in tables whose constraints name the kind of sharding."""
+    """What a search may do beside columns, in tables that TorchRec offers the kind of sharding for."""
 
     replicas: bool = False
     """Where that costs less."""
     rows: bool = False
     """Row blocks where these cost less, on all devices and on those of a node."""
     for_room: bool = False
-    """Row blocks for want of memory, whatever they cost: of all tables that TorchRec offers them for."""
+    """Row blocks for want of memory, whatever they cost."""
     narrow: bool = False
     """Columns of any width that constraints allow, for want of memory."""
 
@@ -244,11 +244,9 @@ class TableSearch:
         is these that are given up first."""
         if not self._planners.choose_cuts:
             return []
-        rows = any(
-            table.may_be_row_wise(self._constraints) or table.named_node_kinds(self._constraints) for table in tables
-        )
+        rows = any(table.row_kinds() for table in tables)
         kinds = [Kinds(rows=True)] if rows else []
-        if any(table.may_be_replicated(self._constraints) for table in tables):
+        if any(table.may_be_replicated() for table in tables):
             kinds.insert(0, Kinds(replicas=True, rows=rows))
         return kinds
 
@@ -305,10 +303,8 @@ class TableSearch:
                 table.rules(
                     self._constraints,
                     replicas=kinds.replicas,
-                    row_wise=kinds.rows,
-                    node_blocks=kinds.rows,
-                    # Nothing is gained by cutting the rows of small tables.
-                    row_blocks=kinds.for_room and not self._is_small(table, rooms),
+                    # For room, nothing is gained by cutting the rows of small tables.
+                    row_blocks=kinds.rows or (kinds.for_room and not self._is_small(table, rooms)),
                     whole_columns=table.full_name in whole_columns,
                     narrow=kinds.narrow,
                 ),
