@@ -59,7 +59,7 @@ def run(*, by_rows: bool) -> dict:
         constraints={
             name: ParameterConstraints(
                 pooling_factors=[1.5] * len(features),
-                sharding_types=["row_wise"] if by_rows and name != "word" else None,
+                sharding_types=["row_wise"] if by_rows and name != "word" else ["table_wise"],
             )
             for name, (_, features) in TABLES.items()
         },

@@ -39,8 +39,8 @@ def test_they_go_to_and_fro() -> None:
 def test_they_are_made_where_that_costs_less_unless_constraints_forbid_them(caplog: pytest.LogCaptureFixture) -> None:
     """Fused optimizers do not update them, so those that nobody named are warned of, once."""
     assert neuroshard.Weights.builtin().prices_replicas
-    tables = {"small": (1_000, 128), **{f"t{i}": (1_000_000, 64) for i in range(4)}}
-    lookups = [1.0, 20.0, 20.0, 20.0, 20.0]
+    small = [f"small{i}" for i in range(6)]
+    tables = {**dict.fromkeys(small, (100, 128)), **{f"t{i}": (1_000_000, 64) for i in range(4)}}
     costs = []
     for kinds, replicated, warned in (
         (["table_wise", "column_wise"], False, False),
@@ -49,17 +49,17 @@ def test_they_are_made_where_that_costs_less_unless_constraints_forbid_them(capl
     ):
         used = planner(
             constraints={
-                name: ParameterConstraints(sharding_types=kinds, pooling_factors=[pooling])
-                for name, pooling in zip(tables, lookups)
+                name: ParameterConstraints(sharding_types=kinds, pooling_factors=[1.0 if name in small else 5.0])
+                for name in tables
             }
         )
         caplog.clear()
         with caplog.at_level(logging.WARNING):
             plan = used.plan(bags(tables), SHARDERS)
             used.plan(bags(tables), SHARDERS)
-        small = plan.plan[""]["small"]  # type: ignore[index]
-        assert (small.sharding_type == "data_parallel") == replicated
-        assert caplog.text.count("neuroshard replicates small") == int(warned)
+        of = {name: sharding.sharding_type for name, sharding in plan.plan[""].items()}  # type: ignore[union-attr]
+        assert [name for name, kind in of.items() if kind == "data_parallel"] == (small if replicated else [])
+        assert caplog.text.count(f"neuroshard replicates {', '.join(small)}: ") == int(warned)
         assert used.cost is not None
         costs.append(used.cost.cost_ms)
         assert "to TorchRec's planner" not in caplog.text

@@ -388,13 +388,16 @@ def test_means_in_wrapped_modules_keep_their_rows() -> None:
 def test_a_table_of_one_row_is_not_cut_unless_asked() -> None:
     model = bags({"one": (1, 64), "two": (2, 4)})
     plan = planner(topology=topology(8), min_partition=None).plan(model, SHARDERS)
-    assert all(len(pieces_of(plan, "", name)) == 1 for name in ("one", "two"))
+    assert {sharding.sharding_type for sharding in plan.plan[""].values()} <= {"table_wise", "data_parallel"}  # type: ignore[union-attr]
     wide = {"wide": (4_000_000, 512), "narrow": (4_000_000, 128)}
-    lookups = {name: ParameterConstraints(pooling_factors=[30.0]) for name in wide}
+    columns = ["table_wise", "column_wise"]
+    lookups = {name: ParameterConstraints(pooling_factors=[30.0], sharding_types=columns) for name in wide}
     plan = planner(topology=topology(8), min_partition=None, constraints=lookups).plan(bags(wide), SHARDERS)
     assert {columns for _, columns, _ in pieces_of(plan, "", "wide")} == {128}
     assert len(pieces_of(plan, "", "narrow")) == 1
-    given = {name: ParameterConstraints(pooling_factors=[30.0], min_partition=32) for name in wide}
+    given = {
+        name: ParameterConstraints(pooling_factors=[30.0], min_partition=32, sharding_types=columns) for name in wide
+    }
     plan = planner(topology=topology(8), min_partition=None, constraints=given).plan(bags(wide), SHARDERS)
     assert len(pieces_of(plan, "", "narrow")) > 1
 

@@ -49,12 +49,15 @@ class TwoModules(torch.nn.Module):
         return [self.users(features), self.items["bought"](features)]
 
 
+NOT_REPLICATED = ["table_wise", "column_wise", "row_wise", "table_row_wise"]
+
+
 def constraints(kinds: Mapping[str, str]) -> dict[str, ParameterConstraints]:
-    """`kinds`: the only kind of sharding of some tables."""
+    """`kinds`: the only kind of sharding of some tables. No other table is replicated: optimizers differ there."""
     return {
         name: ParameterConstraints(
             pooling_factors=[factor] * len(features),
-            sharding_types=[kinds[name]] if name in kinds else None,
+            sharding_types=[kinds[name]] if name in kinds else NOT_REPLICATED,
             min_partition=columns // 2 if kinds.get(name) == "grid_shard" else None,
         )
         for name, (_, columns, features, factor) in {**USERS, **ITEMS, **SESSIONS}.items()

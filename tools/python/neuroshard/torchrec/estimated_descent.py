@@ -210,7 +210,7 @@ class EstimatedDescent:
         """What TorchRec's planner chooses from, and columns of other widths. Table-column-wise shards are to be on one node,
         which blocks do not say; replicas are for constraints to name; and of tables that are not pooled columns must not
         be cut one by one."""
-        replicas = table.may_be_replicated()
+        replicas = table.may_be_replicated(constraints)
         columns = [] if table.is_pooled() else [COLUMN_WISE]
         made = [
             option

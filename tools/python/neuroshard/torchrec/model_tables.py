@@ -88,7 +88,7 @@ class ModelTable:
         in_store = constraint is not None and (constraint.key_value_params is not None or constraint.use_virtual_table)
         config = self.config()
         if in_store or (config is not None and config.use_virtual_table):
-            return "it is kept in a key-value store"
+            return "it is kept in a key-value store (key_value_params, use_virtual_table)"
         if first.dependency is not None:
             return "it is part of an embedding tower"
         if not self.may_be_in_columns() and not (row_blocks and self.row_kinds()):
@@ -129,7 +129,7 @@ class ModelTable:
         kinds = ["table"] if self.may_be_in_columns() else []
         if self.may_be_cut_by_columns() and not whole_columns:
             kinds.append("column")
-        if replicas and self.may_be_replicated():
+        if replicas and self.may_be_replicated(constraints):
             kinds.append("replicate")
         if row_blocks or not self.may_be_in_columns():
             kinds += [kind for kind in self.row_kinds() if not (kind == "grid" and whole_columns)]
@@ -163,8 +163,11 @@ class ModelTable:
             return {"row", "table_row", "grid", "replicate"}
         return {"row", "replicate"} if given.nodes or given.not_nodes else set()
 
-    def may_be_replicated(self) -> bool:
-        return self._replica_option() is not None
+    def may_be_replicated(self, constraints: Constraints) -> bool:
+        """Whether the search may. A table that is not pooled only if constraints say so: FBGEMM 1.9's dense kernel for
+        CPUs pools it all the same."""
+        named = self.is_named(DATA_PARALLEL, constraints)
+        return self._replica_option() is not None and (self.is_pooled() or named)
 
     def is_named(self, sharding_type: str, constraints: Constraints) -> bool:
         """Whether the table's constraints name this kind of sharding."""

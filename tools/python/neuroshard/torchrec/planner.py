@@ -109,10 +109,11 @@ class Model(NamedTuple):
 class NeuroShardPlanner(EmbeddingPlannerBase):
     """To use in the place of EmbeddingShardingPlanner.
 
-    Plans tables in device memory, table-wise and, if they are pooled, column-wise, data-parallel and row-wise where
-    constraints name these kinds and the weights price them, and by rows where columns alone find no room or constraints
-    leave nothing else. Tables that it cannot hold (those whose constraints leave only data-parallel or cached kinds;
-    ...) are planned by EmbeddingShardingPlanner, and a warning names them.
+    Plans tables in device memory, in the cheapest of the kinds of sharding that TorchRec offers for them: constraints
+    narrow these. Row blocks and replicas are chosen by cost if the weights price them, and else row blocks where columns
+    find no room. Tables that are not pooled are replicated only if their constraints name it. Tables that it cannot hold
+    (those whose constraints leave only data-parallel or cached kinds; ...) are planned by EmbeddingShardingPlanner, and a
+    warning names them.
 
     Arguments up to `plan_loader` are those of EmbeddingShardingPlanner; `proposer`, `partitioner`, `performance_model` and
     `plan_loader`, parts of its search, are not used. Settings that neither plans nor costs depend on are named in a

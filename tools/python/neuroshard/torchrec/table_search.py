@@ -246,7 +246,7 @@ class TableSearch:
             return []
         rows = any(table.row_kinds() for table in tables)
         kinds = [Kinds(rows=True)] if rows else []
-        if any(table.may_be_replicated() for table in tables):
+        if any(table.may_be_replicated(self._constraints) for table in tables):
             kinds.insert(0, Kinds(replicas=True, rows=rows))
         return kinds
 
