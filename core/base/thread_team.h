@@ -40,7 +40,7 @@ class ThreadTeam {
   ThreadTeam(const ThreadTeam&) = delete;
   ThreadTeam& operator=(const ThreadTeam&) = delete;
 
-  /// Those that there are, the caller of run() among them.
+  /// Threads that could be started, plus the caller of run().
   [[nodiscard]] std::size_t threads() const;
   /// Empty, or how many of the threads asked for are missing and what to do about it.
   [[nodiscard]] std::string shortage() const;
@@ -85,9 +85,10 @@ class ThreadTeam {
 
   std::atomic<bool> leased_{false};
   std::atomic<State> state_{0};
-  std::atomic<std::uint32_t> changes_{0};  ///< Of state_ by others than threads that take a job.
+  std::atomic<std::uint32_t> changes_{0};  ///< Counts changes of state_ but by threads that take a
+                                           ///< job.
   std::atomic<std::uint32_t> unfinished_{0};
-  const Job* job_ = nullptr;  ///< Of the current round.
+  const Job* job_ = nullptr;  ///< Job of the current round.
   std::mutex failure_mutex_;
   std::atomic<bool> failed_{false};
   std::size_t failed_job_ = 0;

@@ -35,12 +35,12 @@ inline __m512 sum_at_16(const PackedLayerView& output, const __m512 (&hidden)[4]
 template <int kRows>
 inline __m256 sums_at_1(const __m512 (&row)[kRows]) {
   constexpr auto kLast = kRows - 1;
-  const auto at_8 = [&](int r) {  // Of rows r and r + 1, half a register each.
+  const auto at_8 = [&](int r) {  // Adds up rows r and r + 1, half a register each.
     const __m512 a = row[r < kRows ? r : kLast];
     const __m512 b = row[r + 1 < kRows ? r + 1 : kLast];
     return _mm512_add_ps(_mm512_shuffle_f32x4(a, b, 0x44), _mm512_shuffle_f32x4(a, b, 0xEE));
   };
-  const auto at_4 = [&](__m512 ab, __m512 cd) {  // Of four rows, a quarter each.
+  const auto at_4 = [&](__m512 ab, __m512 cd) {  // Adds up four rows, a quarter each.
     return _mm512_add_ps(_mm512_shuffle_f32x4(ab, cd, 0x88), _mm512_shuffle_f32x4(ab, cd, 0xDD));
   };
   const __m512 abcd = at_4(at_8(0), at_8(2));

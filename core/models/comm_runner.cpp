@@ -126,7 +126,7 @@ void CommRunner::run_dense(const float* dim_sums, const float* start_offsets_ms,
   }
 }
 
-// What the devices of a placement share is normalised once.
+// Inputs that the devices of a placement share are normalised once.
 void CommRunner::run_symmetric(const float* dim_sums, const float* start_offsets_ms, int rows,
                                float* cost_ms) {
   const float* mean = network_.features.mean.data();

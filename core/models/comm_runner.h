@@ -47,8 +47,8 @@ class CommRunner {
   int output_stride_;
   int block_rows_;  ///< Placements per pass through the network.
   const CpuKernels& kernels_;
-  MlpRunner mlp_;                        ///< Of a dense network.
-  std::vector<PackedLayerView> layers_;  ///< Of a symmetric network.
+  MlpRunner mlp_;                        ///< For a dense network.
+  std::vector<PackedLayerView> layers_;  ///< For a symmetric network.
   float log2_devices_;
   AlignedVector<float> inputs_;  ///< Dense: a row a placement. Symmetric: a column a device.
   AlignedVector<float> scratch_[2];

@@ -40,8 +40,8 @@ DenseLayer side_by_side(const DenseLayer& a, const DenseLayer& b, bool shared) {
   return both;
 }
 
-/// Of the first layer, with inputs that are normalised by `features`: what it gives if columns and
-/// offsets are 0, whatever they are.
+/// Turns a first layer, whose inputs are normalised by `features`, into one that sees columns and
+/// offsets as 0, whatever they are.
 template <typename KindOf>
 DenseLayer of_nothing(DenseLayer layer, const Normalization& features, const KindOf& kind_of) {
   for (int o = 0; o < layer.outputs; ++o) {
@@ -59,7 +59,7 @@ DenseLayer of_nothing(DenseLayer layer, const Normalization& features, const Kin
   return layer;
 }
 
-/// What the network gives if columns and offsets are 0, on so many devices.
+/// Costs that the network gives if columns and offsets are 0, on so many devices.
 template <typename KindOf>
 std::vector<double> costs_of_nothing(const Mlp& network, const Normalization& features, int devices,
                                      const KindOf& kind_of) {

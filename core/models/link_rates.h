@@ -41,8 +41,8 @@ inline constexpr double kBetweenNodesRate = 0.85;
 }
 
 /// Milliseconds that an all-reduce takes for each MB: rings in nodes, and between them each
-/// device's part; both at once. What devices send to each other goes through their host, if that
-/// has a limit. `links`: stated in full, but for what is no limit.
+/// device's part; both at once. Data between devices goes through their host, if that has a limit.
+/// `links`: stated in full, but for what is no limit.
 [[nodiscard]] inline double all_reduce_ms_per_mb(const FilledNodes& nodes, const NodeLinks& links) {
   const double n = nodes.devices;
   const double between_gb_s = links.node_gb_s > 0.0

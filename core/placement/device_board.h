@@ -12,9 +12,9 @@ namespace neuroshard {
 
 /// The devices of a placement under way, arranged so that the cheapest one with room is found
 /// without a look at all of them: the lowest cost of every block of devices is kept up to date, and
-/// devices that cannot be chosen do not take part. Those are the retired ones, and all empty ones
-/// but the first: empty devices are alike, so the first one always wins over the others; unless
-/// there are rules, which tell devices apart.
+/// devices that cannot be chosen do not take part. They are the retired ones, and all empty ones
+/// but the first: empty devices are alike, so the first one always wins over the others. If there
+/// are rules, which tell devices apart, all empty ones take part.
 class DeviceBoard {
  public:
   /// Borrows `kernels`.
@@ -37,7 +37,7 @@ class DeviceBoard {
     return choose_among_blocks(max_memory, max_dim_sum);
   }
 
-  /// The same among the devices of set `set` of the rules.
+  /// Chooses among the devices of set `set` of the rules.
   [[nodiscard]] int choose_from(std::size_t set, std::int64_t max_memory,
                                 std::int64_t max_dim_sum) const;
 
@@ -66,7 +66,7 @@ class DeviceBoard {
   static constexpr int kBlock = 32;
   static constexpr float kNever = __builtin_inff();
 
-  /// What a device that costs `cost_ms` is chosen by.
+  /// The value by which a device that costs `cost_ms` is chosen.
   [[nodiscard]] float key_of(std::size_t device, float cost_ms) const {
     return rules_ == nullptr ? cost_ms : rules_->compute.compute_ms(device, cost_ms);
   }
@@ -90,7 +90,7 @@ class DeviceBoard {
   std::vector<float> key_ms_;  ///< The cost of a device that can be chosen, else infinite.
   std::vector<std::int64_t> memory_;
   std::vector<std::int64_t> dim_sum_;
-  std::vector<float> lowest_ms_;          ///< Of each block; padded.
+  std::vector<float> lowest_ms_;          ///< Lowest cost of each block; padded.
   mutable std::vector<float> unseen_ms_;  ///< Scratch of choose_among_blocks().
   std::size_t filled_ = 0;  ///< Without rules: devices that are not empty, the first ones.
 };

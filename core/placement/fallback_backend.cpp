@@ -19,20 +19,21 @@ constexpr std::size_t kLeastPiecesForGpu = 1024;
 // of all pieces would go to the GPU.
 constexpr std::size_t kLeastShardsForGpu = 1025;
 
-// What placing takes, to choose by. Measured on an H100 beside a 2 GHz Xeon (docs/performance.md):
-// a level of the published search in 60 us on 4 devices, some 35 steps long, and in 110 us on 8,
-// twice as long; on one core 12 and 10 ns for each piece and limit, most of whose steps are shared.
+// Time that placing takes, in ns, by which the side is chosen. Measured on an H100 beside a 2 GHz
+// Xeon (docs/performance.md): a level of the published search in 60 us on 4 devices, some 35 steps
+// long, and in 110 us on 8, twice as long; on one core 12 and 10 ns for each piece and limit, most
+// of whose steps are shared.
 constexpr double kLaunchNs = 30'000;
 constexpr double kGpuNsOfStep = 1000;
 constexpr double kCpuNsOfStep = 10;
-// What a launch saves a single plan at least, which has few of them: a whole beam search saves more
-// (docs/kernels.md).
+// Least time, in ns, that a launch must save a single plan, which has few of them. A whole beam
+// search saves more (docs/kernels.md).
 constexpr double kLeastSavingNs = 1'000'000;
 // Whole beam searches, by the model of docs/kernels.md: a step as measured, and the rest of a
 // level.
 constexpr double kGpuNsOfBeamStep = 550;
 constexpr double kGpuNsOfBeamLevel = 12'000;
-// What is launched cannot be stopped; whoever may stop a plan waits for so long at most.
+// A launch cannot be stopped; whoever may stop a plan waits for so long at most.
 constexpr std::chrono::nanoseconds kLongestWait{1'000'000};
 // A thread of a team that has fewer costs more than it brings
 // (core/placement/parallel_session.cpp).
@@ -40,7 +41,7 @@ constexpr std::size_t kCandidatesOfThread = 4;
 
 }  // namespace
 
-/// Of a problem on both sides, each of which places what is for it.
+/// Session of a problem on both sides, each of which places what is for it.
 class FallbackBackend::Session final : public PlacementSession {
  public:
   Session(const FallbackBackend& backend, const PlacementProblem& problem)

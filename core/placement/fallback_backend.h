@@ -29,7 +29,7 @@ class FallbackBackend final : public ForwardingBackend {
         cpu_threads_(cpu_threads),
         launches_(launches) {}
 
-  /// Of the GPU until it fails, then of the CPU.
+  /// Name of the GPU backend until it fails, then of the CPU's.
   [[nodiscard]] std::string_view name() const override {
     return gpu_works() ? gpu_.name() : inner().name();
   }

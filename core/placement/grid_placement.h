@@ -33,12 +33,12 @@ class GridPlacement {
   /// `dim_limit` is no higher than in the last run of this candidate.
   Outcome run(std::int64_t dim_limit);
 
-  /// Of each device after a run that placed everything.
+  /// State of each device after a run that placed everything.
   [[nodiscard]] std::span<const ShardStates::Id> states() const { return state_; }
   /// Compute costs without base loads and speeds, 0 for an empty device.
   [[nodiscard]] std::span<const float> cost_ms() const { return board_.cost_ms(); }
   [[nodiscard]] std::span<const std::int64_t> dim_sums() const { return board_.dim_sums(); }
-  /// Of each piece of the order, likewise.
+  /// Device of each piece of the order, after a run that placed everything.
   [[nodiscard]] std::vector<std::uint32_t> devices() const;
   [[nodiscard]] std::size_t held_bytes() const;
 
@@ -50,7 +50,7 @@ class GridPlacement {
     std::uint32_t piece;
     std::int32_t dim;
     std::int64_t size;
-    std::int32_t min_dim_after;  ///< Of the pieces still to come.
+    std::int32_t min_dim_after;  ///< Least of the pieces still to come.
     std::int64_t min_size_after;
   };
   struct Step {
@@ -59,7 +59,7 @@ class GridPlacement {
     float cost_before_ms;
     bool retired;
   };
-  /// Of a candidate's pieces.
+  /// Totals over a candidate's pieces.
   struct Totals {
     std::int64_t dim = 0;
     std::int64_t size = 0;
@@ -74,7 +74,7 @@ class GridPlacement {
   std::vector<ShardStates::Id> state_;
   std::vector<Position> order_;
   Totals totals_;
-  std::int64_t memory_limit_ = 0;  ///< Of a device; no more than all pieces together.
+  std::int64_t memory_limit_ = 0;  ///< Limit of a device; no more than all pieces together.
   std::vector<Step> trace_;
   /// The highest dim sum that a step up to this one led to.
   std::vector<std::int64_t> highest_dim_sum_;

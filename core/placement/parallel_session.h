@@ -33,8 +33,8 @@ class ParallelSession final : public PlacementSession {
   std::size_t dim_limits_;
   std::uint64_t greedy_runs_ = 0;
   RowIds orders_;                         ///< Candidates by their ordered pieces.
-  std::vector<CandidateResult> results_;  ///< Of each order.
-  std::vector<std::uint32_t> order_of_;   ///< Of each candidate of the batch.
+  std::vector<CandidateResult> results_;  ///< Result of each order.
+  std::vector<std::uint32_t> order_of_;   ///< Order of each candidate of the batch.
 };
 
 }  // namespace neuroshard

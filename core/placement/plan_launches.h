@@ -7,9 +7,9 @@
 
 namespace neuroshard {
 
-/// What a GPU does for a single plan: so many launches at most, for all searches of the task and of
-/// its parts together. Knows the whole beam searches that came of them: with more effort a search
-/// asks once more for what it has asked for with less. Of one thread.
+/// Launches of a GPU for a single plan: so many at most, for all searches of the task and of its
+/// parts together. Knows the whole beam searches that came of them: with more effort a search asks
+/// once more for what it has asked for with less. Not thread-safe.
 class PlanLaunches {
  public:
   /// `asked_again`: whether a search may be the same as one before it. Else none is remembered.

@@ -23,14 +23,14 @@ class RememberedCosts {
   /// score_noted().
   std::uint32_t note(std::span<const std::uint32_t> states, std::span<const float> compute_ms,
                      std::span<const std::uint32_t> dim_sums);
-  /// Scores all placements noted since the last call, in batches. Those that are not scored when
-  /// `stop` (null: never) is reached get an infinite cost.
+  /// Scores all placements noted since the last call, in batches. Placements not scored when `stop`
+  /// (null: never) is reached get an infinite cost.
   void score_noted(const StopCondition* stop = nullptr);
   [[nodiscard]] double cost_ms(std::uint32_t placement) const { return cost_ms_[placement]; }
 
   /// Placements so far, each scored once.
   [[nodiscard]] std::size_t size() const { return placements_.size(); }
-  /// Of what is remembered.
+  /// Memory of what is remembered.
   [[nodiscard]] std::size_t bytes() const;
   /// Memory held, used or not.
   [[nodiscard]] std::size_t held_bytes() const;
@@ -45,9 +45,9 @@ class RememberedCosts {
   CommRunner backward_;
   RowIds placements_;                         ///< By states.
   RowIds dim_rows_;                           ///< By dim sums.
-  std::vector<double> cost_ms_;               ///< Of each placement.
+  std::vector<double> cost_ms_;               ///< Cost of each placement.
   std::vector<float> backward_ms_;            ///< [dim rows, devices]
-  std::vector<std::uint32_t> noted_dim_row_;  ///< Of each placement to be scored.
+  std::vector<std::uint32_t> noted_dim_row_;  ///< Dim row of each placement to be scored.
   std::vector<float> noted_compute_ms_;       ///< [placements to be scored, devices]
   std::vector<float> dim_sums_;               ///< Scratch of one batch, as the other two.
   std::vector<float> offsets_ms_;

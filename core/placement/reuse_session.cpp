@@ -7,7 +7,7 @@
 namespace neuroshard {
 namespace {
 
-// Of remembered candidates and placements; shard states have a bound of their own.
+// Bounds remembered candidates and placements; shard states have a bound of their own.
 constexpr std::size_t kMostKeptBytes = std::size_t{96} << 20;
 
 }  // namespace

@@ -43,8 +43,8 @@ class ReuseSession final : public PlacementSession {
   GridPlacement grid_;
   RememberedCosts costs_;
   RowIds orders_;                            ///< Candidates by their ordered pieces.
-  std::vector<CandidateResult> results_;     ///< Of each order that is scored.
-  std::vector<std::uint32_t> order_of_;      ///< Of each candidate of the batch.
+  std::vector<CandidateResult> results_;     ///< Result of each order that is scored.
+  std::vector<std::uint32_t> order_of_;      ///< Order of each candidate of the batch.
   std::vector<std::uint32_t> placement_of_;  ///< [orders of the batch, dim limits]
   std::vector<float> compute_ms_;
   std::vector<std::uint32_t> dim_sums_;

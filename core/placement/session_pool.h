@@ -10,9 +10,9 @@
 namespace neuroshard {
 
 /// Sessions that have done their work and wait for the next problem. A plan takes milliseconds, and
-/// fresh memory would cost a good part of them in page faults. Thread-safe. What waits holds a
-/// bounded amount of memory; sessions not used for longest make room. A session that threw, e.g.
-/// for want of memory, does not come back: it may have stopped half-way.
+/// fresh memory would cost a good part of them in page faults. Thread-safe. Waiting sessions hold a
+/// bounded amount of memory; those not used for longest make room. A session that threw, e.g. for
+/// want of memory, does not come back: it may have stopped half-way.
 class SessionPool {
  public:
   /// Enough for the sessions of 16 threads that plan common tasks, or of two that plan huge ones.

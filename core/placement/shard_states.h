@@ -12,7 +12,7 @@ namespace neuroshard {
 
 /// Every shard that the placements of a task have made so far, each scored once. A shard is known
 /// by the sequence in which pieces were put on a device: "state 17, then piece 5" is one other
-/// state. The same sequence gives the same sum to the last bit, so remembering changes nothing.
+/// state. A sequence gives the same sum to the last bit each time, so remembering changes nothing.
 class ShardStates {
  public:
   using Id = std::uint32_t;
@@ -88,7 +88,7 @@ class ShardStates {
   std::size_t most_states_;
   std::size_t states_ = 1;
   AlignedVector<float> sums_;       ///< [states, width]
-  std::vector<Node> nodes_;         ///< Of each state.
+  std::vector<Node> nodes_;         ///< Node of each state.
   std::vector<Id> first_by_piece_;  ///< Children of the empty state, a list of one for each piece.
 };
 

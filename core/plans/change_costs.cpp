@@ -67,7 +67,7 @@ ChangeCosts::ChangeCosts(const Backend& backend, const Task& task, const ChangeP
 }
 
 std::vector<ChangedCost> ChangeCosts::of(const std::vector<PlanChange>& changes) const {
-  constexpr std::size_t kNumbers = std::size_t{1} << 18;  // Of a batch; bounds its memory.
+  constexpr std::size_t kNumbers = std::size_t{1} << 18;  // Numbers of a batch; bounds its memory.
   const std::size_t rows = std::max<std::size_t>(1, kNumbers / devices_);
   std::vector<ChangedCost> costs;
   for (std::size_t first = 0; first < changes.size(); first += rows) {

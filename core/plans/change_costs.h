@@ -22,7 +22,7 @@ class ChangePieces {
   /// Returns the id of the piece.
   std::uint32_t add(const TableSlice& slice);
 
-  /// What the all-to-alls have of it: nothing of a piece that has a price.
+  /// Columns that the all-to-alls have of the piece; 0 if it has a price.
   [[nodiscard]] float dim(std::uint32_t piece) const { return dims_[piece]; }
   [[nodiscard]] std::int64_t ids(std::uint32_t piece) const { return ids_[piece]; }
   /// The task has host memory.
@@ -59,8 +59,8 @@ using PlanChange = std::vector<ChangedShard>;
 /// Prices many changes of a plan in few calls of the backend.
 class ChangeCosts {
  public:
-  /// Borrows `task` and `pieces`. `devices`: of the plan, as simulate() has them. What replicas
-  /// cost changes with speeds alone.
+  /// Borrows `task` and `pieces`. `devices` are those of the plan, as simulate() has them. The cost
+  /// of replicas changes with speeds alone.
   ChangeCosts(const Backend& backend, const Task& task, const ChangePieces& pieces,
               const std::vector<ChangeShard>& shards, const std::vector<DeviceCost>& devices,
               std::int64_t replica_bytes);
@@ -77,7 +77,7 @@ class ChangeCosts {
   }
   [[nodiscard]] float fetched_ms(std::size_t device, const ChangeShard& shard) const;
   [[nodiscard]] std::vector<float> compute_of(const std::vector<const ChangeShard*>& shards) const;
-  /// What the models predict for a shard, `ms`, on a device.
+  /// Cost on a device of a shard for which the models predict `ms`.
   [[nodiscard]] float tables_ms(float ms, float speed) const {
     return any_slices_ ? ms / speed : 0.0F;
   }

@@ -56,7 +56,7 @@ class Halver {
     return column_splits;
   }
 
-  /// Of each slice its index after the splits.
+  /// Index of each slice after the splits.
   [[nodiscard]] const std::vector<int>& indices() const { return index_of_; }
 
  private:

@@ -211,7 +211,7 @@ void rank_devices(PlanExplanation& explanation) {
 void add_devices(const Task& task, const std::vector<ChangeShard>& shards, const ChangeCosts& costs,
                  PlanExplanation& explanation) {
   std::vector<PlanChange> changes;
-  // What each price is of.
+  // prices[i] points to the field that gets the price of changes[i].
   std::vector<std::optional<ChangedCost>*> prices;
   const std::vector<double> waits = waits_ms(explanation.cost);
   explanation.devices.resize(shards.size());

@@ -20,12 +20,12 @@ namespace neuroshard {
 /// with weights beside them if it has any.
 [[nodiscard]] std::int64_t id_units(const Table& table, const ExchangeTypes& types);
 
-/// Of the device that the others wait for, [devices]: most of all, or what NodeColumns sees as
-/// that. `nodes` may be null.
+/// Lookups of the device that the others wait for: most of all devices, or what NodeColumns sees as
+/// that. `lookups` is [devices]; `nodes` may be null.
 [[nodiscard]] std::int64_t most_lookups_seen(const NodeColumns* nodes,
                                              std::span<const std::int64_t> lookups);
 
-/// What the all-to-all of ids takes, by the backward communication model.
+/// Time that the all-to-all of ids takes, by the backward communication model.
 class IdExchange {
  public:
   /// Borrows `backend`.

@@ -141,7 +141,7 @@ class ShardChecker {
   }
 
  private:
-  /// Of tables whose slices are all on devices, and of replicated ones.
+  /// Checks tables whose slices are all on devices, and replicated ones.
   void check_kinds() {
     std::vector<std::vector<HeldSlice>> held(task_.tables.size());
     std::vector<bool> known(task_.tables.size(), true);
@@ -265,10 +265,10 @@ class ShardChecker {
   const Task& task_;
   const std::vector<TableSlice>& slices_;
   const std::vector<int>& replicas_;
-  std::int64_t replica_bytes_ = 0;  ///< Of those of tables, on each device.
+  std::int64_t replica_bytes_ = 0;  ///< Bytes of replicas on each device.
   std::vector<PlanProblem>& problems_;
   std::vector<int> holder_of_;       ///< Device of each slice; -1: none.
-  std::vector<std::int64_t> bytes_;  ///< Of each shard.
+  std::vector<std::int64_t> bytes_;  ///< Bytes of each shard.
 };
 
 void check_shards(const std::vector<std::vector<int>>& shards,

@@ -9,22 +9,22 @@
 
 namespace neuroshard {
 
-/// What replicated tables add to devices.
+/// Costs that replicated tables add to devices.
 struct ReplicasCost {
   std::vector<double> operator_ms;  ///< [devices]
   double all_reduce_ms = 0.0;
   SliceMemory memory{};
 };
 
-/// What an all-reduce adds up of a replica of `table`, in bytes: its dense gradient, whose elements
-/// are as wide as its weights, or nothing if touched rows are gathered instead.
+/// Bytes that an all-reduce adds up for a replica of `table`. A dense gradient has elements as wide
+/// as its weights; it is nothing if touched rows are gathered instead.
 [[nodiscard]] inline double dense_gradient_bytes(const Table& table) {
   if (table.replica_gradients != ReplicaGradients::kDense) return 0.0;
   return static_cast<double>(weight_bytes(table.memory.weight_type).per_column) *
          static_cast<double>(table.rows) * table.dim;
 }
 
-/// What devices exchange of the gradients of all replicas of a plan.
+/// Gradients that devices exchange for all replicas of a plan.
 struct ReplicaTraffic {
   double dense_bytes = 0.0;
   ReplicaUpdate update{};
@@ -47,7 +47,7 @@ struct ReplicaTraffic {
   return static_cast<double>(task.batch_size) / task.devices;
 }
 
-/// Of a replica of `table` on each device, beside its gradients.
+/// Price of a replica of `table` on each device, beside its gradients.
 [[nodiscard]] double replica_price_ms(const KindPrice& price, const Task& task, const Table& table);
 
 /// Predicted cost of the replicas of `plan`, which has some and is valid. Throws Error if the

@@ -57,7 +57,7 @@ void score_with_prices(const Backend& backend, std::span<const float> embeddings
   if (std::ranges::none_of(prices_ms, [](const auto& price_ms) { return price_ms.has_value(); })) {
     return backend.score_shards(embeddings, shards, cost_ms);
   }
-  std::vector<std::uint32_t> offsets{0};  // Of the pieces without a price.
+  std::vector<std::uint32_t> offsets{0};  // Offsets of the shards in the pieces without a price.
   std::vector<std::uint32_t> piece_ids;
   std::vector<double> priced_ms(shards.size());
   for (std::size_t shard = 0; shard < shards.size(); ++shard) {

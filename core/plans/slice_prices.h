@@ -31,7 +31,7 @@ class SlicePrices {
 [[nodiscard]] const KindPrice* price_of_blocks(const Backend& backend,
                                                std::span<const ShardingKind> kinds);
 
-/// What `share` of the lookups of `dim` columns of `table` cost by `price`, for so many samples.
+/// Cost by `price` of `share` of the lookups of `dim` columns of `table`, for so many samples.
 [[nodiscard]] double priced_ms(const KindPrice& price, const Table& table, int dim, double share,
                                double samples);
 

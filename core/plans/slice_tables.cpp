@@ -11,7 +11,7 @@ namespace {
 constexpr double kEven = 1e-9;
 
 constexpr double kStepsOfOctave = 8.0;
-/// Of fewer samples all rows that are touched are touched once.
+/// With fewer samples, all rows that are touched are touched once.
 constexpr double kLeastTimes = 0x1p-30;
 
 }  // namespace

@@ -20,7 +20,7 @@ class SliceTables {
   [[nodiscard]] Table of(const TableSlice& slice);
 
  private:
-  /// Of `table` in 2^(step / 8) times as many samples.
+  /// Histogram of `table` in 2^(step / 8) times as many samples.
   const Histogram& rescaled(int table, int step);
 
   const Task& task_;

@@ -11,8 +11,8 @@
 namespace neuroshard {
 namespace {
 
-// Of a table. To say with which slice one overlaps takes a look at all of the table, and nobody
-// mends more than so many one by one.
+// Limit for one table. To say with which slice one overlaps takes a look at all of the table, and
+// nobody mends more than so many one by one.
 constexpr int kMostOverlaps = 1000;
 
 constexpr const char* kCoverOnce = "place each row and column once";
@@ -173,7 +173,7 @@ class TilingCheck {
            slice.first_row < task_.tables[static_cast<std::size_t>(slice.table)].rows;
   }
 
-  /// Of a slice that covers something, and may end outside its table, what is inside.
+  /// The part inside its table of a slice that covers something, and may end outside.
   [[nodiscard]] TableSlice inside(int index) const {
     TableSlice slice = at(index);
     slice.dim = std::min(slice.dim, table_of_slice(index).dim - slice.first_column);

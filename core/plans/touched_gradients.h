@@ -30,7 +30,7 @@ class TouchedGradients {
   /// Expected distinct rows that the devices' parts of the batch touch, added up over the devices:
   /// so many rows each of them gathers. `table` is one of the task, and has such gradients.
   [[nodiscard]] double gathered_rows(const Table& table) const;
-  /// What they take, with an 8-byte id each.
+  /// Bytes of those rows, with an 8-byte id each.
   [[nodiscard]] double gathered_bytes(const Table& table) const;
   /// One update of all `tables`.
   [[nodiscard]] ReplicaUpdate update(std::span<const Table* const> tables) const;
@@ -47,8 +47,8 @@ class TouchedGradients {
   std::optional<HistogramScale> of_batch_;
 };
 
-/// What the line for one device of an all-reduce model is made of: the optimizer's pass over
-/// weights and dense gradients, in transfers of the gradients' bytes, and launches.
+/// The line for one device of an all-reduce model consists of the optimizer's pass over weights and
+/// dense gradients, in transfers of the gradients' bytes, and of launches.
 inline constexpr double kDensePasses = 4.0;
 inline constexpr double kDenseLaunches = 2.0;
 

@@ -56,14 +56,14 @@ class Outliers {
     }
   }
 
-  /// Of what there is one of.
+  /// Looks at a quantity that there is one of.
   void look_at(double value, std::string_view owner) {
     if (range_ == nullptr || range_->contains(value)) return;
     if (count_++ == 0) first_ = std::string(owner) + " has " + readable(value);
   }
 
   [[nodiscard]] bool known() const { return range_ != nullptr; }
-  [[nodiscard]] double least() const { return range_->low; }  ///< Of a range that is known.
+  [[nodiscard]] double least() const { return range_->low; }  ///< Requires known().
 
   void append_to(std::string& text) const {
     if (count_ == 0) return;

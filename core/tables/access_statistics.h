@@ -32,18 +32,18 @@ void normalize(Histogram& histogram);
 
 /// How one batch spreads over a table's rows, from its pooling factor and access histogram.
 struct AccessProfile {
-  double lookups = 0.0;        ///< Of one batch.
-  double distinct_rows = 0.0;  ///< That the batch touches; at most the table's rows.
-  /// Of the rows in each bin: how many, and how often each is touched. rows * touches summed over
-  /// the bins is `lookups`.
+  double lookups = 0.0;        ///< Lookups in one batch.
+  double distinct_rows = 0.0;  ///< Rows that the batch touches; at most the table's rows.
+  /// Number of rows in each bin, and how often each is touched. rows * touches summed over the bins
+  /// is `lookups`.
   std::array<double, kHistogramBins> rows{};
   std::array<double, kHistogramBins> touches{};
 };
 
-/// Of `samples` samples, which the histogram is for. A table whose histogram is all zero although
-/// it is looked up is taken to be touched evenly.
+/// Profile of a batch of `samples` samples, which the histogram is for. A table whose histogram is
+/// all zero although it is looked up is taken to be touched evenly.
 [[nodiscard]] AccessProfile access_profile(const Table& table, double samples);
-/// The same of a table with this histogram.
+/// Profile of a table with this histogram.
 [[nodiscard]] AccessProfile access_profile(std::int64_t rows, double pooling_factor,
                                            const Histogram& shares, double samples);
 /// A table in `samples` samples, which `scale` is made for.

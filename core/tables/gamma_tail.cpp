@@ -48,7 +48,7 @@ double falling_exp(double y) {
 }
 
 constexpr int kTaylor = 8;
-constexpr double kMostRoot = 4.4721;                                     ///< Of kMostExponent.
+constexpr double kMostRoot = 4.4721;                                     ///< sqrt(kMostExponent).
 constexpr int kErfcPoints = static_cast<int>(4.5 * kPointsPerUnit) + 1;  // sqrt(kMostExponent)
 
 /// f(z) = e^(z^2) erfc(z) around i / 32, of which f' = 2 z f - 2 / sqrt(pi): that gives all powers,
@@ -129,7 +129,7 @@ GammaTail::GammaTail(double shape)
       highest_(quantile(shape, 5.5)),
       high_(quantile(shape, 3.1)) {}
 
-/// Of x between lowest() and highest().
+/// Requires x between lowest() and highest().
 GammaTail::Value GammaTail::between(double x, double log_x) const {
   const double distance = x * inverse_shape_ - 1.0;
   const double half_eta_squared = std::max(0.0, distance - (log_x - log_shape_));

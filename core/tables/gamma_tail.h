@@ -15,7 +15,7 @@ class GammaTail {
 
   struct Value {
     double below = 0.0;    ///< P(T < x)
-    double density = 0.0;  ///< Of T at x; P(Poisson(x) = shape - 1) for a whole shape.
+    double density = 0.0;  ///< Density of T at x; P(Poisson(x) = shape - 1) for a whole shape.
   };
   /// To 2e-8, and 1e-6 for the density. `x` is positive.
   [[nodiscard]] Value at(double x, double log_x) const;

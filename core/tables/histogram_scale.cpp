@@ -16,7 +16,7 @@ namespace {
 constexpr double kManyTouches = 200.0;
 // Rows of a bin are taken to have so many different numbers of touches, or all there are.
 constexpr int kTouchesOfBin = 12;
-// Of all rows: below it, rows that were touched once say nothing of those that were not.
+// Share of all rows: below it, rows that were touched once say nothing of those that were not.
 constexpr double kFewestSingles = 1e-9;
 // All devices' parts of a batch are at least two, or the one that there is.
 constexpr double kMoreSamples = 1.5;

@@ -5,7 +5,7 @@
 namespace neuroshard {
 
 inline constexpr double kIdBytes = 8.0;            ///< 64 bits, as they are looked up and kept.
-inline constexpr double kLookupWeightBytes = 4.0;  ///< Of Table::weighted: fp32.
+inline constexpr double kLookupWeightBytes = 4.0;  ///< Used if Table::weighted: fp32.
 
 /// An id, and its weight if lookups of the table have any.
 [[nodiscard]] inline double lookup_bytes(const Table& table) {

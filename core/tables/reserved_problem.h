@@ -11,8 +11,8 @@ namespace neuroshard {
 /// field or option. Nothing if that share of memory may be reserved.
 [[nodiscard]] std::optional<std::string> reserved_share_problem_of(double share);
 
-/// What is wrong with the memory that `task` reserves on its devices, beside their base loads, and
-/// what to do about it. Nothing if nothing is.
+/// Says what is wrong with the memory that `task` reserves on its devices, beside their base loads,
+/// and what to do about it. Nothing if nothing is.
 [[nodiscard]] std::optional<std::string> reserved_problem_of(const Task& task);
 
 }  // namespace neuroshard

@@ -31,13 +31,13 @@ class RowIds {
  private:
   void grow();
 
-  /// What a row takes beside its values: offset, hash and at most four slots.
+  /// Bytes of a row beside its values: offset, hash and at most four slots.
   static constexpr std::size_t kBytesOfARow =
       sizeof(std::size_t) + sizeof(std::uint64_t) + 4 * sizeof(std::uint32_t);
 
   std::vector<std::uint32_t> values_;
   std::vector<std::size_t> offsets_{0};
-  std::vector<std::uint64_t> hashes_;  ///< Of each row.
+  std::vector<std::uint64_t> hashes_;  ///< Hash of each row.
   /// Hash table of row + 1, or 0 where there is none. Its size is a power of two.
   std::vector<std::uint32_t> slots_;
 };

@@ -47,8 +47,8 @@ class RowReuse {
   /// Rows that are alike.
   struct Alike {
     double count;
-    double lookups;  ///< Of each in a batch.
-    double touched;  ///< By a batch.
+    double lookups;  ///< Lookups of each in a batch.
+    double touched;  ///< Rows of these that a batch touches.
   };
   std::vector<Alike> rows_;  ///< The most popular ones first.
 };

@@ -20,7 +20,7 @@ inline constexpr double kSectorBytes = 32.0;  ///< Smallest transfer from memory
   return static_cast<double>(bytes.per_column) * dim + static_cast<double>(bytes.per_row);
 }
 
-/// The same as it is transferred.
+/// Bytes of the row as it is transferred.
 [[nodiscard]] inline double moved_fp32_row_bytes(int dim) {
   return std::max(kSectorBytes, fp32_row_bytes(dim));
 }

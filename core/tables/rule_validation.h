@@ -11,8 +11,8 @@ namespace neuroshard {
 /// the task, each with memory above 0 and loads in range. `where` opens the message.
 void validate_device_list(const Task& task, const std::string& where);
 
-/// What is wrong with the rules of `table`, which is valid otherwise, and what to do about it: they
-/// contradict each other, the table, or the devices of `task`. Nothing if nothing is.
+/// Says what is wrong with the rules of `table`, which is valid otherwise, and what to do about it:
+/// they contradict each other, the table, or the devices of `task`. Nothing if nothing is.
 [[nodiscard]] std::optional<std::string> rule_problem_of(const Table& table, const Task& task);
 
 }  // namespace neuroshard

@@ -4,7 +4,7 @@
 
 namespace neuroshard {
 
-/// Of memory there is less: bytes are counted with 63 bits.
+/// Memory is less: bytes are counted with 63 bits.
 inline constexpr double kGibLimit = 8589934592.0;
 
 /// `bytes` in GiB with the fewest digits of which bytes_from_gib() makes `bytes` again: 0.01 where

@@ -15,7 +15,8 @@ namespace {
 // Where each of bin_0..bin_16, dim, pooling_factor, row goes in lexicographic order of the names.
 struct FeatureOrder {
   std::array<std::string, kTableFeatures> names;
-  std::array<int, kTableFeatures> position{};  // Of bin_0..bin_16, dim, pooling_factor, row.
+  std::array<int, kTableFeatures> position{};  // Indices of bin_0..bin_16, dim, pooling_factor,
+                                               // row.
 
   FeatureOrder() {
     std::array<std::pair<std::string, int>, kTableFeatures> named;

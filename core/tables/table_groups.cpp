@@ -95,7 +95,7 @@ std::string keeping_together(const Task& task, int a, int b) {
   return group_label(task, of_a) + " and " + group_label(task, of_b) + " keep";
 }
 
-/// Of a group that keeps apart tables of one bundle.
+/// Contradiction of a group that keeps apart tables of one bundle.
 GroupProblem contradiction_of(const Task& task, std::size_t index, JoinedTables& together) {
   std::map<std::uint32_t, int> seen;  // By bundle.
   for (const int table : task.groups[index].tables) {
@@ -383,7 +383,7 @@ ApartTables::ApartTables(const Task& task) {
   }
 }
 
-// What is connected is counted first, which refinement alone does not see.
+// Connected parts are counted first, which refinement alone does not see.
 std::vector<std::uint64_t> with_groups(const Task& task, std::vector<std::uint64_t> of_tables,
                                        int most_rounds) {
   if (task.groups.empty()) return of_tables;

@@ -18,7 +18,7 @@ namespace neuroshard {
 /// in each of its groups.
 [[nodiscard]] std::string groups_text(const std::vector<TableGroup>& groups);
 
-/// What is wrong with the groups of `task`, whose tables are valid, and what to do about it.
+/// Says what is wrong with the groups of `task`, whose tables are valid, and what to do about it.
 /// Nothing if nothing is.
 [[nodiscard]] std::optional<std::string> group_problem_of(const Task& task);
 
@@ -69,10 +69,10 @@ class ApartTables {
 /// Rounds of with_groups(), which ends as soon as one tells no more tables apart.
 inline constexpr int kMostGroupRounds = 64;
 
-/// What groups make of tables that are told apart by `of_tables`, [tables]: other numbers for those
-/// that are in other groups, or in groups with others. They do not depend on the order of tables
-/// and groups. `of_tables` itself if there are no groups. A round takes as long as there are tables
-/// in groups; with fewer of them, tables count as alike that only groups of groups tell apart.
+/// Refines numbers that tell tables apart, `of_tables` [tables]: tables that are in other groups,
+/// or in groups with others, get other numbers. They do not depend on the order of tables and
+/// groups. `of_tables` itself if there are no groups. A round takes as long as there are tables in
+/// groups; with fewer of them, tables count as alike that only groups of groups tell apart.
 [[nodiscard]] std::vector<std::uint64_t> with_groups(const Task& task,
                                                      std::vector<std::uint64_t> of_tables,
                                                      int most_rounds = kMostGroupRounds);

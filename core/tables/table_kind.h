@@ -6,8 +6,8 @@
 
 namespace neuroshard {
 
-/// What costs and memory depend on, and what plans keep to: all of a table but its name. Tables of
-/// one kind can take each other's place.
+/// Properties on which costs and memory depend, and which plans keep to: all of a table but its
+/// name. Tables of one kind can take each other's place.
 [[nodiscard]] inline auto kind_of(const Table& table) {
   // A new field of Table does not compile here until it is said whether plans depend on it.
   const auto& [name, rows, dim, pooling_factor, access_histogram, memory, rules, row_shares,

@@ -14,7 +14,7 @@ namespace neuroshard {
   return label;
 }
 
-/// Of a table of `task`.
+/// Label of a table of `task`.
 [[nodiscard]] inline std::string label_of(const Task& task, int table) {
   const auto index = static_cast<std::size_t>(table);
   return label_of(task.tables[index], index);

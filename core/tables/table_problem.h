@@ -8,8 +8,8 @@
 
 namespace neuroshard {
 
-/// What validate() says of the table after the place, if anything. No text is put together for a
-/// good table, of which a task may have many.
+/// Message of validate() about the table, without the place, if there is one. No text is put
+/// together for a good table, of which a task may have many.
 [[nodiscard]] std::optional<std::string> problem_of(const Table& table);
 
 /// The part of it that is about Table::row_shares.

@@ -35,7 +35,7 @@ struct Halvings {
 /// The rules if there are any, for messages: " (rules: min_width 16; devices 0, 1)"; else nothing.
 [[nodiscard]] std::string rules_text(const TableRules& rules);
 
-/// The same without the frame: "min_width 16; devices 0, 1".
+/// Lists the rules without the frame: "min_width 16; devices 0, 1".
 [[nodiscard]] std::string listed_rules(const TableRules& rules);
 
 /// Devices of the task that may hold slices of a table with these rules.

@@ -10,7 +10,7 @@ namespace {
 constexpr double kSummedRanks = 32.0;
 constexpr double kAboveSmall = 60.0;  ///< From this mean on, P(X > 16) is 1.
 constexpr double kHighSmall = 32.0;   ///< At this mean, P(X > 16) is 0.999.
-constexpr double kNearlyEven = 1e9;   ///< Of 1 / exponent: all rows have one mean.
+constexpr double kNearlyEven = 1e9;   ///< Limit of 1 / exponent: above it all rows have one mean.
 constexpr double kLogMaxRows = 30.0;  ///< More than the logarithm of kMaxRows.
 constexpr double kAboveMaxRows = 1e13;
 constexpr double kAtLeast = 24.0;
@@ -53,7 +53,7 @@ struct ZipfLaw::OfAnyExponent {
 
   std::array<double, kKnownRanks + 1> log_rank{};
   std::array<LargeCount, kHistogramBins - kSmallCounts> large{};
-  std::array<double, kHistogramBins - kSmallCounts> log_factorial{};  ///< Of k.
+  std::array<double, kHistogramBins - kSmallCounts> log_factorial{};  ///< Logarithm of k!.
 };
 
 const ZipfLaw::OfAnyExponent& ZipfLaw::of_any_exponent() {

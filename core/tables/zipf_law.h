@@ -15,7 +15,7 @@ class ZipfLaw {
   /// `exponent` is in [0, 16].
   explicit ZipfLaw(double exponent);
 
-  /// Of a table with `rows` rows, 1 to 2^40, and `lookups` lookups in a batch on average.
+  /// Histogram of a table with `rows` rows, 1 to 2^40, and `lookups` lookups in a batch on average.
   [[nodiscard]] std::array<double, kHistogramBins> histogram(double rows, double lookups) const;
 
  private:
@@ -33,7 +33,7 @@ class ZipfLaw {
     double power;  ///< scale^(1 / exponent), if is_recurrent().
   };
 
-  /// Of the integral over ranks.
+  /// End of the integral over ranks.
   struct End {
     double rank = 0.0;
     double mean = 0.0;
@@ -41,7 +41,7 @@ class ZipfLaw {
     double power = 0.0;  ///< mean^(1 / exponent), if is_recurrent().
   };
 
-  /// What is the same for all exponents: a few microseconds, once.
+  /// Values shared by all exponents: a few microseconds, once.
   struct OfAnyExponent;
   [[nodiscard]] static const OfAnyExponent& of_any_exponent();
 
@@ -52,7 +52,7 @@ class ZipfLaw {
     GammaTail tilted_tail{};  ///< Shape k + 1 - 1 / exponent, unless that is small.
     double tilt = 0.0;        ///< Gamma(k + 1 - 1 / exponent) / k!, and its logarithm.
     double log_tilt = 0.0;
-    double log_lowest = 0.0;  ///< Of `tail`.
+    double log_lowest = 0.0;  ///< Logarithms of the limits of `tail`.
     double log_highest = 0.0;
     double lowest_rank = 0.0;  ///< lowest^(-1 / exponent), if is_recurrent(), and of highest.
     double highest_rank = 0.0;

@@ -12,7 +12,7 @@ namespace neuroshard {
 struct AllReduceModel {
   struct Line {
     double latency_ms = 0.0;
-    double ms_per_gib = 0.0;  ///< Of gradients, which is what a device contributes and gets.
+    double ms_per_gib = 0.0;  ///< Per GiB that a device contributes and gets back.
   };
   std::map<int, Line> lines;  ///< By number of devices.
 

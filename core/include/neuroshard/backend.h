@@ -27,7 +27,7 @@ struct ShardBatch {
   [[nodiscard]] std::size_t size() const { return offsets.empty() ? 0 : offsets.size() - 1; }
 };
 
-/// What sets devices apart in a placement, and pieces by where they may go.
+/// Rules that set devices apart in a placement, and pieces by where they may go.
 struct PlacementRules {
   ComputeOnDevices compute;  ///< A piece is added to what a device costs already.
   /// [devices]: what a device has less than `PlacementProblem::memory_bytes`.
@@ -46,7 +46,7 @@ struct PlacementRules {
 /// that halving can give it; equal halves are the same piece. Spans are borrowed.
 struct PlacementProblem {
   int devices = 0;
-  std::int64_t memory_bytes = 0;             ///< Of one device; the most that one has.
+  std::int64_t memory_bytes = 0;             ///< Memory of one device; the most that one has.
   std::span<const float> embeddings;         ///< [pieces, embedding width]
   std::span<const std::int32_t> dims;        ///< [pieces], output_columns()
   std::span<const std::int64_t> size_bytes;  ///< [pieces]
@@ -113,7 +113,7 @@ struct BeamOutcome {
   std::uint64_t candidates = 0;    ///< Placed, the first state among them.
 };
 
-/// What a backend did, for reports. Sums over calls.
+/// Counts the work of a backend, for reports. Values are sums over calls.
 struct PlacementCounters {
   std::uint64_t greedy_runs = 0;       ///< (candidate, limit) pairs asked for.
   std::uint64_t head_evaluations = 0;  ///< Really computed.
@@ -160,7 +160,7 @@ class Backend {
   virtual ~Backend() = default;
 
   [[nodiscard]] virtual std::string_view name() const = 0;
-  /// What users should know of how it has worked so far, e.g. that a GPU failed. Empty: nothing.
+  /// Tells users about trouble so far, e.g. that a GPU failed. Empty if there was none.
   [[nodiscard]] virtual std::string warning() const { return {}; }
 
   /// `features`: [pieces, table_features()], not normalised (OperatorFeatures writes them).
@@ -181,8 +181,8 @@ class Backend {
   virtual void backward_comm(int devices, std::span<const float> dim_sums,
                              std::span<float> cost_ms) const = 0;
 
-  /// The same models for a caller that asks for a little at a time; by the CPU, whatever places
-  /// candidates. Borrows the backend. Throws Error as CostModels::comm_for does.
+  /// Offers the same models to a caller that asks for a little at a time. It runs on the CPU,
+  /// whatever places candidates. Borrows the backend. Throws Error as CostModels::comm_for does.
   [[nodiscard]] virtual std::unique_ptr<CostRunner> cost_runner(int devices) const = 0;
 
   /// The session borrows the backend, and all that `problem` borrows.
@@ -257,7 +257,7 @@ class Backend {
 
  protected:
   explicit Backend(const CostModels& models);
-  /// What it says of the models, as another backend says it.
+  /// Properties of the models, which another backend reports too.
   struct Traits {
     int table_features;
     int embedding_width;

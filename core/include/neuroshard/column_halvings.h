@@ -25,13 +25,13 @@ struct HalvedPlan {
 [[nodiscard]] std::vector<TableSlice> split_columns(const Task& task,
                                                     const std::vector<int>& column_splits);
 
-/// The same plan by its slices, which have the indices that `halved` gives them. Throws Error as
-/// split_columns() does.
+/// Makes the same plan by its slices, which have the indices that `halved` gives them. Throws Error
+/// as split_columns() does.
 [[nodiscard]] Plan plan_from_halvings(const Task& task, HalvedPlan halved);
 
 /// The column splits that make the slices of `plan`, which is valid for its task; nothing if it has
-/// replicas, row blocks, or columns that are no half of a half ... of their table. Of a plan that
-/// plan_from_halvings() made they are those that it was made from. If its slices come in an order
+/// replicas, row blocks, or columns that are no half of a half ... of their table. For a plan from
+/// plan_from_halvings() they are the splits that it was made from. If its slices come in an order
 /// that no splits bring about, they get other indices: entry `i` of a shard is the same slice.
 [[nodiscard]] std::optional<HalvedPlan> halvings_of(const Plan& plan);
 

@@ -11,9 +11,9 @@
 #pragma GCC visibility push(default)
 namespace neuroshard {
 
-/// What of a task communication models are made for, besides where its columns are. Devices count
-/// if anything of it is not as by default, or links are stated, by it or by the models' hardware;
-/// nodes if links are stated.
+/// Properties of a task that communication models are made for, besides where its columns are.
+/// Devices count if a property differs from its default, or if links are stated, by the setting or
+/// by the models' hardware. Nodes count if links are stated.
 struct CommSetting {
   std::int64_t batch_size = kDefaultBatchSize;
   int devices = 0;           ///< 0: any number of them.

@@ -85,8 +85,8 @@ struct CostModels {
   ComputeModel compute;
   std::map<int, CommModel> dense_comm;         ///< By device count.
   std::optional<CommModel> symmetric_comm;     ///< Serves every other device count.
-  std::optional<AllReduceModel> all_reduce{};  ///< Of tables that every device holds.
-  KindPrices kind_prices{};                    ///< Of shards that the other models do not price.
+  std::optional<AllReduceModel> all_reduce{};  ///< Prices tables that every device holds.
+  KindPrices kind_prices{};                    ///< Price shards that the other models do not.
   CommSetting setting{};               ///< That the communication models are for (models_for()).
   std::optional<NodeColumns> nodes{};  ///< How they see columns; nothing: as they are.
   std::map<std::string, std::string> metadata;  ///< hardware, source, batch size, ... Free text.

@@ -10,8 +10,8 @@ namespace neuroshard {
 
 /// A device of a task whose devices are not all alike.
 struct Device {
-  std::int64_t memory_bytes = 0;  ///< What is reserved, and `base_bytes`, included.
-  /// What is there already, such as the dense part of the model or another job.
+  std::int64_t memory_bytes = 0;  ///< Includes the reserved part and `base_bytes`.
+  /// The base load is there already, such as the dense part of the model or another job.
   double base_ms = 0.0;         ///< Compute in each iteration; 0 to kMostBaseMs.
   std::int64_t base_bytes = 0;  ///< 0 to `memory_bytes`.
   /// The computation of tables takes 1 / `speed` of what the cost models predict; kLeastSpeed to
@@ -25,7 +25,7 @@ inline constexpr double kMostBaseMs = 1e6;
 inline constexpr double kLeastSpeed = 0.01;
 inline constexpr double kMostSpeed = 100.0;
 
-/// What each device makes of the compute cost that the models predict for its tables.
+/// Turns the compute cost that the models predict for tables into that of each device.
 struct ComputeOnDevices {
   /// Both [devices], or empty: then it is what the models predict.
   std::vector<float> base_ms{};

@@ -6,7 +6,7 @@
 #pragma GCC visibility push(default)
 namespace neuroshard {
 
-/// What a caller can do about an error.
+/// Tells a caller what can be done about an error.
 enum class ErrorKind {
   kInvalidInput,  ///< A value, file or option is wrong; the message names it and the remedy.
   kIo,            ///< A file cannot be read or written.

@@ -26,9 +26,8 @@ struct ExchangeTypes {
   /// threshold decides which of them are sent.
   double forward_share = 1.0;
   double backward_share = 1.0;
-  /// Whether each device asks once for each row that its part of the batch looks up in a table that
-  /// is not pooled, and makes its lookups of what comes back. Of what is pooled it makes no
-  /// difference.
+  /// Whether each device asks once for each row that its part of the batch looks up in an unpooled
+  /// table, and makes its lookups of the rows that come back. Pooled tables are not affected.
   bool deduplicate_ids = false;
 
   /// Bytes of a sample's value of a column.

@@ -11,13 +11,13 @@
 #pragma GCC visibility push(default)
 namespace neuroshard {
 
-/// What a plan would cost after a change of it.
+/// Cost of a plan after a change of it.
 struct ChangedCost {
   double plan_ms = 0.0;
-  double device_ms = 0.0;  ///< Of the device that was changed; of the dearest if several were.
+  double device_ms = 0.0;  ///< Cost of the changed device; of the dearest if several.
 };
 
-/// What depends on one slice.
+/// Share of a plan's costs that depends on one slice.
 struct SliceExplanation {
   int slice = 0;  ///< Index, as in `Plan::shards`.
   TableSlice held;
@@ -38,7 +38,8 @@ struct CutExplanation {
   std::optional<ChangedCost> whole{};
 };
 
-/// What depends on one device. A price is there if the device has what it is without.
+/// Share of a plan's costs that depends on one device. A price is there if the device has what it
+/// is without.
 struct DeviceExplanation {
   double wait_ms = 0.0;                         ///< As waits_ms() has it.
   std::optional<ChangedCost> without_slices{};  ///< If none of its slices were anywhere.

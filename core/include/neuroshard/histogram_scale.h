@@ -18,7 +18,7 @@ class HistogramScale {
                           double of_samples = static_cast<double>(kDefaultBatchSize));
 
   /// The histogram of `table`, which is of `of_samples`, in `samples` samples. Sums to 1; all zero
-  /// if the table's is. What Table::once_in_samples says goes before.
+  /// if the table's is. Table::once_in_samples takes precedence.
   [[nodiscard]] std::array<double, kHistogramBins> operator()(const Table& table) const;
 
  private:

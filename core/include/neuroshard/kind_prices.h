@@ -27,8 +27,8 @@ using ShardAmounts = std::array<double, kShardAmounts>;
 [[nodiscard]] ShardAmounts shard_amounts(double samples, int dim, double pooling_factor,
                                          double outputs, double share, double id_bytes = 8.0);
 
-/// What a shard costs its device, with all that it sends: so many milliseconds for each unit of its
-/// amounts. For sources whose costs add up so; the cost of a device is then the sum over its
+/// Price of a shard on its device, with all that it sends, in milliseconds for each unit of its
+/// amounts. It serves sources whose costs add up so: the cost of a device is then the sum over its
 /// shards.
 struct KindPrice {
   ShardAmounts ms{};

@@ -49,7 +49,8 @@ class NodeColumns {
     return std::min(first_of(node) + per_node_, static_cast<std::size_t>(devices_));
   }
 
-  /// Of a device of `node`, by its columns, those of its node, and those of all devices.
+  /// Columns that a device of `node` is seen to have, by its own, those of its node, and those of
+  /// all devices.
   [[nodiscard]] float seen(std::size_t node, double of_device, double of_node,
                            double of_all) const {
     const double parts = kPartsOfColumn * unrounded(node, of_device, of_node, of_all);
@@ -57,15 +58,15 @@ class NodeColumns {
     return static_cast<float>(static_cast<double>(static_cast<std::int64_t>(parts + 0.5)) /
                               kPartsOfColumn);
   }
-  /// The same as it is, of columns or of what is sent like them.
+  /// The unrounded value, for columns or anything that is sent like them.
   [[nodiscard]] double unrounded(std::size_t node, double of_device, double of_node,
                                  double of_all) const {
     return std::max({own_share_[node] * of_device, node_share_[node] * of_node,
                      receive_share_[node] * (of_all - of_node)});
   }
-  /// Of all: both [devices].
+  /// Computes `seen` for all devices. Both shapes: [devices].
   void see(std::span<const float> dim_sums, std::span<float> seen) const;
-  /// What the device that is seen to have most lookups has, [devices], in their unit.
+  /// Lookups of the device that is seen to have most, in the unit of `lookups`, which is [devices].
   [[nodiscard]] std::int64_t most_seen(std::span<const std::int64_t> lookups) const;
 
  private:

@@ -5,9 +5,9 @@
 #pragma GCC visibility push(default)
 namespace neuroshard {
 
-/// What connects the devices of a task, in GB/s (1e9 bytes) in each direction, as on datasheets.
-/// 0: not stated. Then it is as in the network that the cost models are of, and the last three are
-/// no limits.
+/// Bandwidths of the links between the devices of a task, in GB/s (1e9 bytes) in each direction, as
+/// on datasheets. A value of 0 is not stated: it is then that of the network that the cost models
+/// are for, and the last three are no limits.
 struct NodeLinks {
   double in_node_gb_s = 0.0;        ///< A device to the others of its node.
   double between_nodes_gb_s = 0.0;  ///< A device to those of other nodes, by itself.

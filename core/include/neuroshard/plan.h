@@ -14,9 +14,9 @@ namespace neuroshard {
 /// A rectangle of a table that a plan keeps together: some of its columns, some of its rows.
 struct TableSlice {
   int table = 0;               ///< Index into `Task::tables`.
-  int first_column = 0;        ///< Of the uncut table.
+  int first_column = 0;        ///< Counted in the uncut table.
   int dim = 0;                 ///< Columns of this slice; a multiple of `kDimMultiple`.
-  std::int64_t first_row = 0;  ///< Of the uncut table.
+  std::int64_t first_row = 0;  ///< Counted in the uncut table.
   std::int64_t rows = 0;       ///< Rows of this slice.
 
   friend bool operator==(const TableSlice&, const TableSlice&) = default;
@@ -43,20 +43,20 @@ struct Plan {
 /// One slice a table: a plan that cuts nothing has these.
 [[nodiscard]] std::vector<TableSlice> whole_tables(const Task& task);
 
-/// What a slice costs is what this table costs: its columns and its rows, with their
-/// lookup_share(). Of a block that has another share than its part of the rows, the access
-/// histogram is that of as many times more samples (docs/plan_format.md). Without name and row
-/// shares.
+/// A table that costs as much as `slice`: it has its columns and its rows, with their
+/// lookup_share(). A block may have another share of the lookups than of the rows; its access
+/// histogram is then that of as many times more samples (docs/plan_format.md). It has no name and
+/// no row shares.
 [[nodiscard]] Table table_of(const Task& task, const TableSlice& slice);
 
 /// slice_bytes() of its columns and rows.
 [[nodiscard]] std::int64_t slice_bytes(const Task& task, const TableSlice& slice);
 
-/// What table `table` of `task` takes on each device if it is replicated: docs/memory.md. Gathered
-/// gradients are those of Task::batch_size samples.
+/// Memory that table `table` of `task` takes on each device if it is replicated: docs/memory.md.
+/// Gathered gradients are those of Task::batch_size samples.
 [[nodiscard]] SliceMemory replica_memory(const Task& task, int table);
 
-/// Of all replicas of `plan`, on each device.
+/// Memory that all replicas of `plan` take on each device.
 [[nodiscard]] SliceMemory replicas_memory(const Task& task, const Plan& plan);
 
 /// True if `slice` has not all rows of its table.
@@ -84,23 +84,23 @@ struct DeviceCost {
   double forward_ms = 0.0;        ///< All-to-all of the forward pass.
   double backward_ms = 0.0;       ///< All-to-all of the backward pass.
   double ids_ms = 0.0;            ///< All-to-all of the ids, before the forward pass.
-  double replicas_ms = 0.0;       ///< Of replicated tables' operator, for its part of the batch.
-  double all_reduce_ms = 0.0;     ///< Of replicated tables' gradients, and the update by them.
+  double replicas_ms = 0.0;       ///< Operator of replicated tables, for its part of the batch.
+  double all_reduce_ms = 0.0;     ///< Gradients of replicated tables, and the update by them.
   double dense_ms = 0.0;          ///< No all-to-all hides so much of the task's dense part.
-  double fetch_ms = 0.0;          ///< Of rows that wait in the host's memory.
+  double fetch_ms = 0.0;          ///< Fetching of rows that wait in the host's memory.
   double hidden_fetch_ms = 0.0;   ///< So much of `fetch_ms` runs behind the iteration before.
   double hidden_ms = 0.0;         ///< So much of `ids_ms` runs behind the iteration before.
-  std::int64_t memory_bytes = 0;  ///< Of its slices and replicas: the total of `memory`.
-  std::int64_t host_bytes = 0;    ///< Of its slices in the host's memory.
+  std::int64_t memory_bytes = 0;  ///< Slices and replicas together: the total of `memory`.
+  std::int64_t host_bytes = 0;    ///< Slices in the host's memory.
   std::int64_t dim_sum = 0;       ///< output_columns() of its slices.
   double lookups = 0.0;           ///< Per sample, of its slices.
   int slices = 0;
   SliceMemory memory{};
   std::int64_t reserved_bytes = 0;
   double speed = 1.0;           ///< As the task lists it.
-  double base_ms = 0.0;         ///< What is there already, likewise.
-  std::int64_t base_bytes = 0;  ///< Likewise.
-  std::int64_t free_bytes = 0;  ///< What is left of the device. Below 0: it does not fit.
+  double base_ms = 0.0;         ///< Base load, as the task lists it.
+  std::int64_t base_bytes = 0;  ///< Base load, as the task lists it.
+  std::int64_t free_bytes = 0;  ///< Room left on the device. Below 0: it does not fit.
 
   [[nodiscard]] double total_ms() const {
     return compute_ms + backward_ms + forward_ms + ids_ms + all_reduce_ms + dense_ms - hidden_ms -

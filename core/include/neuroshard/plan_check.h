@@ -40,9 +40,9 @@ struct PlanProblem {
 /// slices, unless many overlap.
 [[nodiscard]] std::vector<PlanProblem> check_plan(const Plan& plan, const Task& task);
 
-/// The same, but in place of slices column splits come first, in order. After one that is
-/// impossible the others are looked at as if its second half were an empty slice, so that one
-/// mistake does not bring forth others.
+/// Checks column splits, in order, in place of slices, and the rest as above. After an impossible
+/// split, the others are checked as if its second half were an empty slice, so that one mistake
+/// does not bring forth others.
 [[nodiscard]] std::vector<PlanProblem> check_plan(const HalvedPlan& plan, const Task& task);
 
 }  // namespace neuroshard

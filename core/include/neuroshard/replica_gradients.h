@@ -6,7 +6,7 @@
 #pragma GCC visibility push(default)
 namespace neuroshard {
 
-/// What devices exchange of the gradients of a table that every one of them holds.
+/// Gradients that devices exchange for a table that every one of them holds.
 enum class ReplicaGradients {
   kDense,    ///< All rows: an all-reduce, and an optimizer that passes over the whole table.
   kTouched,  ///< The rows that its part of the batch touches, from every device: an all-gather.

@@ -9,7 +9,7 @@
 #pragma GCC visibility push(default)
 namespace neuroshard {
 
-/// What every plan must keep to for one table. As it is by default, it rules out nothing.
+/// Rules that every plan keeps for one table. The defaults rule out nothing.
 struct TableRules {
   bool no_split = false;  ///< The table is one slice.
   /// Columns that each slice has at least, if the table has so many; 0: no rule.
@@ -18,8 +18,9 @@ struct TableRules {
   /// Devices that may hold slices of it, a set; empty: all. One alone pins the table.
   std::vector<int> devices{};
   std::vector<int> not_devices{};  ///< Devices that may not, a set.
-  /// The same of nodes, which are as many devices as Task::devices_per_node says. What several of
-  /// these rules name must all be kept: devices that they all allow.
+  /// Nodes that may hold slices of it, and nodes that may not, in the manner of `devices` and
+  /// `not_devices`. A node has Task::devices_per_node devices. If several of these rules are given,
+  /// a device must be allowed by each.
   std::vector<int> nodes{};
   std::vector<int> not_nodes{};
   /// In which ways it may be sharded, a set; empty: in all. sharding_kinds() says in which a plan
@@ -54,8 +55,7 @@ enum class Keep {
 /// Throws Error on any other name.
 [[nodiscard]] Keep keep_from_name(std::string_view name);
 
-/// What every plan must keep to for several tables of a task. A replicated table is on every
-/// device.
+/// Rule that every plan keeps for several tables of a task. A replicated table is on every device.
 struct TableGroup {
   std::string name{};         ///< For messages only; may be empty.
   std::vector<int> tables{};  ///< Indices into Task::tables, a set of at least two.

@@ -11,7 +11,7 @@ enum class ShardingKind {
   kTable,     ///< One slice: all columns and rows on one device.
   kColumn,    ///< Slices of columns with all rows; one slice is the least of it.
   kRow,       ///< Blocks of rows with all columns, one on each device.
-  kTableRow,  ///< The same on the devices of one node.
+  kTableRow,  ///< Blocks of rows with all columns, one on each device of one node.
   kGrid,      ///< Slices of columns, each in blocks of rows on the devices of a node.
   kReplicate  ///< All of it on every device.
 };

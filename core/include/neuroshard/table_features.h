@@ -12,10 +12,10 @@
 #pragma GCC visibility push(default)
 namespace neuroshard {
 
-// What a compute model is told of a table. Its number of inputs says which of two sets it knows.
+// A compute model sees a table as features. Its number of inputs says which of two sets it knows.
 
 /// The published features, whatever the type of the weights, in lexicographic order of their names:
-/// bin_0, bin_1, bin_10, ..., bin_16, bin_2, ..., bin_9, dim, pooling_factor, row. Of
+/// bin_0, bin_1, bin_10, ..., bin_16, bin_2, ..., bin_9, dim, pooling_factor, row. They describe
 /// kDefaultBatchSize samples only.
 inline constexpr int kTableFeatures = kHistogramBins + 3;
 

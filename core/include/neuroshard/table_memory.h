@@ -8,7 +8,7 @@
 #pragma GCC visibility push(default)
 namespace neuroshard {
 
-/// What a weight is stored as.
+/// Type in which a weight is stored.
 enum class WeightType { kFp32, kFp16, kBf16, kInt8 };
 
 /// How a table is trained; what matters here is the state that is kept for its rows and elements.
@@ -36,7 +36,7 @@ enum class Optimizer {
 /// Throws Error listing the names.
 [[nodiscard]] Optimizer optimizer_from_name(std::string_view name);
 
-/// What decides how many bytes a table takes on a device, beside its rows and columns.
+/// Settings that, beside rows and columns, decide how many bytes a table takes on a device.
 struct TableMemory {
   WeightType weight_type = WeightType::kFp32;
   Optimizer optimizer = Optimizer::kSgd;
@@ -61,7 +61,7 @@ struct RowBytes {
 /// own state of its rows.
 [[nodiscard]] RowBytes state_bytes(Optimizer optimizer);
 
-/// What a slice of a table takes on its device.
+/// Memory that a slice of a table takes on its device.
 struct SliceMemory {
   std::int64_t weight_bytes = 0;
   std::int64_t optimizer_bytes = 0;

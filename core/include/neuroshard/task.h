@@ -47,8 +47,8 @@ struct Table {
   int dim = 0;  ///< Columns; a multiple of 4.
   /// Mean number of lookups per sample, of all features that read it together.
   double pooling_factor = 0.0;
-  /// Of the distinct rows that a batch of kDefaultBatchSize samples touches, the share touched 1,
-  /// 2, 3-4, 5-8, ..., 16385-32768, and more than 32768 times. Sums to 1; all zero for a table
+  /// Shares of the distinct rows touched in a batch of kDefaultBatchSize samples that are touched
+  /// 1, 2, 3-4, 5-8, ..., 16385-32768, and more than 32768 times. Sums to 1; all zero for a table
   /// never looked up.
   std::array<double, kHistogramBins> access_histogram{};
   TableMemory memory{};
@@ -75,8 +75,9 @@ struct Table {
   [[nodiscard]] std::int64_t size_bytes() const;  ///< slice_bytes() of all columns.
 };
 
-/// The share of the lookups in `table` that go to these of its rows, which are at least one: by its
-/// row shares, and within each part in proportion to the rows. Of all rows it is 1, exactly.
+/// Share of the lookups in `table` that go to these rows of it, at least one. Row shares divide the
+/// lookups among parts of the table; within a part they are in proportion to the rows. The share of
+/// all rows is exactly 1.
 [[nodiscard]] double lookup_share(const Table& table, std::int64_t first_row, std::int64_t rows);
 
 /// Rows of outputs that a sample has of `table`: one for each feature, or for each lookup if they
@@ -88,9 +89,9 @@ struct Table {
 /// Columns of the outputs of a sample that `dim` columns of `table` have. At least 1.
 [[nodiscard]] int output_columns(const Table& table, int dim);
 
-/// What `dim` columns of `table`, kept together, take on a device: docs/memory.md has formulas and
-/// sources. Grows by the same with each column, but has a part that all slices have alike, so that
-/// the slices of a table may take more than the table: never less.
+/// Memory that `dim` columns of `table`, kept together, take on a device: docs/memory.md has
+/// formulas and sources. Each column adds the same amount, but every slice has a fixed part
+/// besides. The slices of a table may therefore take more than the table, and never take less.
 [[nodiscard]] SliceMemory slice_memory(const Table& table, int dim);
 
 /// All of it.
@@ -98,7 +99,7 @@ struct Table {
   return slice_memory(table, dim).total_bytes();
 }
 
-/// What moves with a slice, weights and optimizer state, in bytes of each of its rows.
+/// Bytes that move with a slice, weights and optimizer state, for each of its rows.
 [[nodiscard]] inline RowBytes stored_bytes(const TableMemory& memory) {
   const RowBytes weights = weight_bytes(memory.weight_type);
   const RowBytes state = state_bytes(memory.optimizer);
@@ -111,8 +112,8 @@ inline std::int64_t Table::size_bytes() const { return slice_bytes(*this, dim); 
 struct Task {
   std::vector<Table> tables;
   int devices = 0;
-  std::int64_t memory_bytes = 0;  ///< Of one device, what is reserved included.
-  ReservedMemory reserved{};      ///< Of each device.
+  std::int64_t memory_bytes = 0;  ///< Memory of one device, including what is reserved.
+  ReservedMemory reserved{};      ///< Reserved on each device.
   /// Samples of a training iteration, on all devices together, of which costs are. Memory counts
   /// those of TableMemory.
   std::int64_t batch_size = kDefaultBatchSize;
@@ -138,23 +139,23 @@ struct Task {
   return task.device_list.empty() ? task.memory_bytes : task.device_list[device].memory_bytes;
 }
 
-/// What is reserved of it.
+/// Bytes of the device's memory that are reserved.
 [[nodiscard]] std::int64_t reserved_bytes(const Task& task, std::size_t device);
 
-/// What tables may take of a device: its memory less what is reserved and less its base load. At
+/// Memory of a device for tables: all of it, less what is reserved and less its base load. It is at
 /// least 0 if `task` is valid.
 [[nodiscard]] std::int64_t hbm_room_bytes(const Task& task, std::size_t device);
 
 /// With the memory of the host beside it: no plan has more on a device. At most INT64_MAX.
 [[nodiscard]] std::int64_t room_bytes(const Task& task, std::size_t device);
 
-/// The same of every device, [devices].
+/// room_bytes() of every device, [devices].
 [[nodiscard]] std::vector<std::int64_t> rooms_bytes(const Task& task);
 
-/// Of the device that has most.
+/// room_bytes() of the device that has most.
 [[nodiscard]] std::int64_t largest_room_bytes(const Task& task);
 
-/// Of all devices; INT64_MAX if it is more.
+/// Sum of room_bytes() over all devices; INT64_MAX if it is more.
 [[nodiscard]] std::int64_t total_room_bytes(const Task& task);
 
 /// Whether rows that wait in hosts' memory are fetched behind the iteration before.
@@ -169,7 +170,7 @@ struct Task {
 /// Whether some table of `task` is not pooled.
 [[nodiscard]] bool has_unpooled_tables(const Task& task);
 
-/// Gives each device so much memory. Of devices that are listed the base loads stay.
+/// Gives each device so much memory. Base loads of listed devices stay.
 void set_memory(Task& task, std::int64_t memory_bytes);
 
 /// Empty if no device has a base load to compute or another speed than 1.

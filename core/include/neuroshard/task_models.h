@@ -34,11 +34,11 @@ void set_known_network(CostModels& models, const std::optional<NodeNetwork>& net
 /// Writes it down there.
 void set_hardware_network(CostModels& models, const NodeNetwork& network);
 
-/// The same models for iterations, and nodes, of `setting`, from models for kDefaultBatchSize on
-/// the network that they know, with fp32 values and 64-bit ids on the wire: those of communication
-/// by scaled_comm(), and by NodeColumns where links are stated. Throws Error as require_batch()
-/// does, if there are links but the models do not say what network they know, and if there are
-/// links or other types but also prices of kinds.
+/// Adapts models to iterations, and nodes, of `setting`. `models` are for kDefaultBatchSize on the
+/// network that they know, with fp32 values and 64-bit ids on the wire. Communication models are
+/// adapted by scaled_comm(), and by NodeColumns where links are stated. Throws Error as
+/// require_batch() does, if there are links but the models do not say what network they know, and
+/// if there are links or other types but also prices of kinds.
 [[nodiscard]] CostModels models_for(CostModels models, const CommSetting& setting);
 
 /// Throws Error unless the models of `backend` are for the comm_setting() of `task` on their

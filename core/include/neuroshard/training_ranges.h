@@ -26,8 +26,8 @@ struct TrainingRange {
 /// As many devices as no dense communication model is for.
 inline constexpr int kAnyOtherDevices = 0;
 
-/// What cost models were trained on, as far as their metadata say: `PART.range.QUANTITY`
-/// (docs/weights_format.md).
+/// Ranges that cost models were trained on, as far as their metadata state them:
+/// `PART.range.QUANTITY` (docs/weights_format.md).
 class TrainingRanges {
  public:
   /// Throws Error naming the key if a range is not two numbers, "LOW to HIGH".
@@ -36,9 +36,10 @@ class TrainingRanges {
   /// False if the metadata say nothing.
   [[nodiscard]] bool known() const { return !ranges_.empty(); }
 
-  /// What of `plan`, which is valid for `task` and has this cost, the models were not trained on,
-  /// in one line; empty if it is all within their ranges, or these are not known. Of shards that
-  /// have a price of their kind nothing is said, of replicas' gradients only that they are larger.
+  /// Says in one line what lies outside the ranges that the models were trained on. It is empty if
+  /// nothing does, or if the ranges are not known. `plan` is valid for `task` and has this cost.
+  /// Shards that have a price of their kind are not looked at; gradients of replicas are reported
+  /// only if they are larger.
   [[nodiscard]] std::string warning(const Task& task, const Plan& plan, const PlanCost& cost) const;
 
   /// How much later than the first device, in ms, the last one starts an all-to-all at most in the
