@@ -29,7 +29,7 @@ struct ApartTable {
   std::size_t most_devices = 0;
   double load = 0.0;  ///< Lookups and columns: what operator and all-to-alls cost grows with them.
   std::int64_t bytes = 0;
-  std::int64_t room = 0;  ///< Of its devices.
+  std::int64_t room = 0;  ///< Room of its devices.
   std::vector<int> devices{};
   std::size_t next = 0;   ///< Device that it may get next,
   std::size_t tried = 0;  ///< and how many have been looked at.
@@ -60,7 +60,7 @@ class DevicesOfApartTables {
                          .load = table.dim * (1.0 + table.pooling_factor),
                          .bytes = table.size_bytes()});
     }
-    // Those that few devices may hold choose first, and of these the largest.
+    // Tables that few devices may hold choose first, and of these the largest.
     std::ranges::stable_sort(tables_, {}, [](const ApartTable& one) {
       return std::pair(one.allowed.count(), -one.bytes);
     });
@@ -199,7 +199,7 @@ class DevicesOfApartTables {
   ApartTables apart_;
   std::vector<std::int64_t> rooms_;
   std::vector<std::int64_t> free_;
-  std::set<std::pair<std::int64_t, std::size_t>> by_room_;  ///< What is free, negative; device.
+  std::set<std::pair<std::int64_t, std::size_t>> by_room_;  ///< Bytes free, negated; device.
   std::vector<DeviceSet> taken_;                            ///< [groups]
   std::vector<ApartTable> tables_;
   StepBudget budget_;

@@ -27,11 +27,11 @@ inline constexpr std::array kGreedyBaselines = {Algorithm::kDimGreedy, Algorithm
                                                     std::uint64_t seed,
                                                     const StopCondition& stop = {});
 
-/// Every table halved until its slices have at most `width` columns, or an odd multiple of 4, or as
-/// few as its rules allow; the slices, largest dim * pooling factor first, each on the device with
-/// the lowest dim sum that has memory left, and that the rules allow (ties: the lowest index). Of
-/// tasks with groups, the plan of the bundled task. Nothing if some slice finds no room, if there
-/// are more than a million, or if `stop` is reached.
+/// Halves every table until its slices have at most `width` columns, or an odd multiple of 4, or as
+/// few as its rules allow. Slices are placed largest dim * pooling factor first. Each goes to the
+/// device with the lowest dim sum that has memory left, and that the rules allow (ties: the lowest
+/// index). For tasks with groups it is the plan of the bundled task. Returns nothing if some slice
+/// finds no room, if there are more than a million, or if `stop` is reached.
 [[nodiscard]] std::optional<Plan> plan_of_uniform_width(const Task& task, int width,
                                                         const StopCondition& stop = {});
 

@@ -97,7 +97,7 @@ const BundledTask::Bundle* BundledTask::bundle(std::size_t table) const {
 
 Plan BundledTask::plan_of_listed(const Plan& plan) const {
   Plan of_listed;
-  std::vector<std::vector<int>> slices_of;  // What each slice of `plan` is here.
+  std::vector<std::vector<int>> slices_of;  // For each slice of `plan`, its slices in `of_listed`.
   for (TableSlice slice : plan.slices) {
     std::vector<int>& own = slices_of.emplace_back();
     const auto add = [&](const TableSlice& one) {

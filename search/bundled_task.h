@@ -11,10 +11,10 @@
 namespace neuroshard {
 
 /// A task as the searches see it, without names: tables that groups keep together are one table, a
-/// bundle, which is not cut, so that it is placed as a whole. What the models predict for it the
-/// catalog has by its tables (PieceCatalog); its figures here stand for them where a heuristic
-/// looks at no more than sizes and lookups: columns and lookups are those of all its tables, and
-/// its memory is that or up to a column's bytes more.
+/// bundle, which is not cut, so that it is placed as a whole. The catalog has the models'
+/// prediction for it by its tables (PieceCatalog). Its figures here serve heuristics that look at
+/// no more than sizes and lookups: columns and lookups are those of all its tables, and its memory
+/// is that or up to a column's bytes more.
 struct BundledTask {
   /// Takes the tables of `listed` in this order. A bundle has the place of its first table.
   BundledTask(const Task& listed, std::span<const std::uint32_t> order);
@@ -38,7 +38,8 @@ struct BundledTask {
   /// Null: that table is none.
   [[nodiscard]] const Bundle* bundle(std::size_t table) const;
 
-  /// What a plan of `task` is of the listed one: whole tables in the place of bundles, in a row.
+  /// The plan of the listed task that `plan`, of `task`, stands for: a bundle becomes whole tables,
+  /// in a row.
   [[nodiscard]] Plan plan_of_listed(const Plan& plan) const;
   /// The other way round: a plan of the listed task, which keeps to its groups, as one of `task`.
   [[nodiscard]] Plan plan_of_task(const Plan& listed) const;

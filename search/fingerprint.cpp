@@ -66,7 +66,7 @@ void add_device_set(Items& items, std::string_view name, std::vector<int> device
   items.add(name, devices);
 }
 
-/// Those that are there.
+/// Adds the rules that there are.
 void add_rules(Items& items, const TableRules& rules) {
   if (rules.no_split) items.add("no_split");
   if (rules.min_width > 0) items.add("min_width", rules.min_width);
@@ -109,7 +109,7 @@ std::uint64_t hash_of(const Table& table) {
   return items.value();
 }
 
-/// Those that are what a number of devices and a size of memory can say are that.
+/// Adds devices as a number and a size of memory, and lists them only if that does not say all.
 void add_devices(Items& items, const Task& task) {
   items.add(task.devices, largest_room_bytes(task));
   if (has_equal_devices(task)) return;
@@ -187,7 +187,7 @@ void add_task(Items& items, const Task& task) {
   for (const std::uint64_t pattern : patterns) items.add(pattern);
 }
 
-/// Those that the algorithm heeds.
+/// Adds the options that the algorithm heeds.
 void add_options(Items& items, const PlannerOptions& given, const CostModels& models) {
   const PlannerOptions options = without_presets(given);
   items.add("options", name_of(options.algorithm));

@@ -19,7 +19,7 @@ constexpr std::size_t kPiecesBetweenStops = 1024;
 // Histograms of other batches take up to some 50 us.
 constexpr std::uint64_t kStepsOfTable = 512;
 
-/// Of pieces.
+/// Embeddings and costs of pieces.
 struct PieceCosts {
   AlignedVector<float> embeddings;  ///< [pieces, width]
   std::vector<float> cost_ms;       ///< [pieces], each alone on a device.

@@ -10,7 +10,7 @@
 
 namespace neuroshard {
 
-/// What a placement of `task` must heed beside the memory of the largest device. Nothing if all
+/// Rules that a placement of `task` heeds beside the memory of the largest device. Nothing if all
 /// devices are equal and no table has a rule on devices: then a placement problem has none either.
 [[nodiscard]] std::optional<PlacementRules> placement_rules(const PieceCatalog& catalog,
                                                             const Task& task);

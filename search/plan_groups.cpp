@@ -69,9 +69,9 @@ void price(const GroupsRequest& request, const AveragingTime& averaging, GroupsP
   plan.cost_ms += plan.averaging_ms / plan.iterations;
 }
 
-/// Whether larger groups of the same layout need not be tried: so much dearer than the cheapest are
-/// the last two sizes, even if nothing were averaged. What groups exchange grows with their
-/// devices.
+/// Tells whether larger groups of the same layout need not be tried: the last two sizes are so much
+/// dearer than the cheapest, even if nothing were averaged. The exchange within groups grows with
+/// their devices.
 class GrowingCosts {
  public:
   void add(const GroupsPlan& plan) {

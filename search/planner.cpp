@@ -272,7 +272,7 @@ void Planner::Impl::add_work_without_links(const PlanOutcome& without_links, Pla
   result.complete = result.complete && without_links->complete;
   result.stats.search_ms += without_links->stats.search_ms;
   SearchStats stats = without_links->stats;
-  stats.warning.clear();  // Of where that was planned.
+  stats.warning.clear();  // It speaks of the place where that was planned.
   add_work(result.stats, stats);
 }
 

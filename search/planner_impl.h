@@ -131,13 +131,13 @@ struct Planner::Impl {
   CostModels models;
   int threads;
   mutable std::mutex other_settings_lock;
-  /// Made when asked for. Of so many settings as a scheduler might plan for in turn.
+  /// Made when asked for. It holds as many settings as a scheduler might plan for in turn.
   mutable std::map<CommSetting, std::shared_ptr<const Impl>> other_settings;
   mutable std::once_flag team_started;
   mutable std::optional<ThreadTeam> team_of_plans;  ///< For single plans; the first one starts it.
 };
 
-/// What a planner is made of; throws Error if it has been moved from.
+/// Implementation of a planner; throws Error if the planner has been moved from.
 template <typename Impl>
 const Impl& in_use(const std::unique_ptr<Impl>& impl) {
   if (!impl) throw Error("the planner has been moved from; use the one that it was moved to");

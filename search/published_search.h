@@ -72,10 +72,10 @@ class PublishedSearch {
   /// Beam searches set out from each: the unsplit tables, as published; and, if some table exceeds
   /// a device, the splits that memory forces.
   std::vector<SplitState> starts_;
-  std::vector<BeamProblem> beams_;    ///< The same.
+  std::vector<BeamProblem> beams_;    ///< The problem of each start.
   std::vector<ScoredState> pending_;  ///< Starts whose beam search is still to come.
-  CandidateBatch batch_;              ///< Of the phases other than kBeam.
-  std::vector<SplitState> ladder_;    ///< Of phase kMemorySplits: ever more splits.
+  CandidateBatch batch_;              ///< Used by all phases but kBeam.
+  std::vector<SplitState> ladder_;    ///< Used by phase kMemorySplits: ever more splits.
   std::optional<BeamSearch> beam_;
   std::optional<ScoredState> best_;
   std::uint64_t examined_ = 0;

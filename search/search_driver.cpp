@@ -14,7 +14,7 @@ SearchDriver::SearchDriver(const Backend& backend, const PlannerOptions& options
 void SearchDriver::add(std::span<const Job> jobs) {
   try {
     start_all(jobs);
-  } catch (const Error& error) {  // Of the backend: none has been started.
+  } catch (const Error& error) {  // Thrown by the backend: no search has been started.
     for (const Job& job : jobs) job.outcome = error;
   }
 }

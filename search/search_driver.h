@@ -32,7 +32,7 @@ class SearchDriver {
   /// Starts searches; their embeddings are computed together.
   void add(std::span<const Job> jobs);
   [[nodiscard]] std::size_t in_flight() const { return runs_.size(); }
-  /// One evaluation for every search in flight. Those that finish, or fail with an Error, write
+  /// One evaluation for every search in flight. Searches that finish, or fail with an Error, write
   /// their outcome and leave.
   void advance();
 
@@ -47,7 +47,7 @@ class SearchDriver {
     std::unique_ptr<PublishedSearch> search{};
     std::unique_ptr<PlacementSession> session{};  ///< There is one once the search has begun.
     std::vector<CandidateResult> results{};
-    std::vector<BeamOutcome> outcomes{};  ///< Of whole beam searches, in place of results.
+    std::vector<BeamOutcome> outcomes{};  ///< Outcomes of whole beam searches, in place of results.
     PlanResult result{};                  ///< Becomes the outcome.
     bool left = false;                    ///< The outcome is out.
 
@@ -60,7 +60,7 @@ class SearchDriver {
   void attempt(Run& run, const Action& action);
   void leave(Run& run, PlanOutcome outcome);
 
-  /// Those that can go to the backend whole.
+  /// Runs the searches that can go to the backend whole.
   void search_beams();
   /// All others.
   void place_candidates();

@@ -6,7 +6,7 @@
 namespace neuroshard {
 namespace {
 
-// Of slices `a` and `b` of one state.
+// Orders slices `a` and `b` of one state.
 struct PlacedBefore {
   const PieceCatalog& catalog;
   const std::vector<std::uint32_t>& pieces;

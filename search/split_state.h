@@ -10,7 +10,7 @@ namespace neuroshard {
 /// A list of column splits and what it makes of the tables.
 struct SplitState {
   std::vector<int> column_splits;
-  std::vector<std::uint32_t> pieces;  ///< Of each slice.
+  std::vector<std::uint32_t> pieces;  ///< Piece of each slice.
   /// Slices in the order of placement: costliest first, the later slice first on equal costs (the
   /// published code sorts ascending, stably, and takes from the end).
   std::vector<std::uint32_t> order;
@@ -23,7 +23,7 @@ struct SplitState {
 
   /// Pieces in the order of placement, appended to `out`.
   void append_ordered_pieces(std::vector<std::uint32_t>& out) const;
-  /// The same as if `slice`, which can be split, had been split.
+  /// Appends the pieces as if `slice`, which can be split, had been split.
   void append_child_pieces(const PieceCatalog& catalog, std::uint32_t slice,
                            std::vector<std::uint32_t>& out) const;
 };

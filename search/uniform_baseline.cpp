@@ -32,8 +32,8 @@ constexpr int kWidestSlice = 256;
 constexpr std::int64_t kMostUniformSlices = std::int64_t{1} << 20;
 constexpr std::uint64_t kStepsOfSlice = 32;  // A device is taken from a heap, and put back.
 
-// Heaviest slices first. What follows the weight tells apart all tables that differ in cost, so
-// that only equal ones are placed in the order in which the task lists them.
+// Heaviest slices first. The kind, which follows the weight, tells apart all tables that differ in
+// cost, so that only equal ones are placed in the order in which the task lists them.
 std::vector<std::uint32_t> table_order(const Task& task, int width) {
   std::vector<double> weights;
   weights.reserve(task.tables.size());

@@ -85,8 +85,7 @@ class ThreadTeam {
 
   std::atomic<bool> leased_{false};
   std::atomic<State> state_{0};
-  std::atomic<std::uint32_t> changes_{0};  ///< Counts changes of state_ but by threads that take a
-                                           ///< job.
+  std::atomic<std::uint32_t> changes_{0};  ///< Changes of state_, except by taking a job.
   std::atomic<std::uint32_t> unfinished_{0};
   const Job* job_ = nullptr;  ///< Job of the current round.
   std::mutex failure_mutex_;

@@ -13,12 +13,12 @@
 #include "neuroshard/planner.h"
 #include "neuroshard/task.h"
 
-// What the handles of the C interface hold.
+// Contents of the handles of the C interface.
 
 struct ns_task {
   neuroshard::Task task;           ///< Devices and memory are 0 if the JSON does not say them.
   std::string name;                ///< May be empty.
-  std::vector<std::string> notes;  ///< What was assumed.
+  std::vector<std::string> notes;  ///< Assumptions that were made.
 };
 
 struct ns_planner {
@@ -52,7 +52,7 @@ const Task& complete_task(const ns_task& handle);
 /// `result` of planning `task`. Takes the plan, or the reason why there is none.
 [[nodiscard]] std::unique_ptr<ns_plan> plan_handle(const ns_planner& planner, const ns_task& task,
                                                    PlanResult result);
-/// What a function that has made `plan` returns.
+/// Status that a function returns that has made `plan`.
 [[nodiscard]] ns_status status_of(const ns_plan& plan) noexcept;
 
 /// Null if there is no plan.

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kFirstExplainOptions = 32;  // In version 8, the first to have them.
 
-/// Of a PlanDocument or a NoPlanDocument.
+/// Explains a PlanDocument or a NoPlanDocument.
 template <typename Document>
 ExplanationDocument explanation_of(const ns_planner& planner, const Document& document,
                                    const ns_explain_options& given) {

@@ -74,7 +74,7 @@ ns_infeasibility infeasibility_of(const ns_plan& plan) {
   return result;
 }
 
-/// What `figures` says of each device.
+/// Writes what `figures` makes of each device's cost.
 template <typename Figures, typename FiguresOf>
 ns_status write_by_device(const ns_plan* plan, Figures* devices, size_t capacity, size_t* count,
                           const FiguresOf& figures) {

@@ -16,7 +16,7 @@ namespace {
 // Sizes in the first version of the interface.
 constexpr std::size_t kFirstPlannerOptions = 48;
 constexpr std::size_t kFirstPlanOptions = 32;
-// Of a batch; more than memory holds.
+// Most tasks of a batch; more than memory holds.
 constexpr std::size_t kMostTasks = std::size_t{1} << 24;
 // Longer than anybody waits, and no trouble for clocks.
 constexpr double kLongestDeadlineMs = 1e9;

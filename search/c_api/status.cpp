@@ -8,9 +8,9 @@
 namespace neuroshard::c_api {
 namespace {
 
-// Of fixed size, so that keeping a message cannot fail and a thread leaves nothing to be destroyed
-// in a library that may have been unloaded. The longest messages are those with two long names of
-// files.
+// The size is fixed, so that keeping a message cannot fail and a thread leaves nothing to be
+// destroyed in a library that may have been unloaded. The longest messages are those with two long
+// names of files.
 constexpr std::size_t kMessageBytes = 4096;
 thread_local std::array<char, kMessageBytes> last_message{};
 

@@ -17,7 +17,8 @@ ns_status failed(ns_status status, const char* message) noexcept;
 
 [[nodiscard]] ns_status status_of(ErrorKind kind);
 
-/// What `work` returns. No exception leaves this: it becomes a status with its message.
+/// Runs `work` and returns its status. No exception leaves this: it becomes a status with its
+/// message.
 template <typename Work>
 ns_status guarded(const Work& work) noexcept {
   try {
@@ -48,7 +49,7 @@ inline std::size_t required_count(std::size_t count, std::size_t most, const cha
               std::to_string(most));
 }
 
-/// Of the argument through which a function returns a handle: NULL until it is made.
+/// Clears the argument through which a function returns a handle: NULL until it is made.
 template <typename T>
 void clear_handle(T** handle, const char* name) {
   required(handle, name) = nullptr;

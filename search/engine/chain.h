@@ -25,12 +25,12 @@ namespace neuroshard {
 /// One course of the search through complete plans: a large neighbourhood is rebuilt, the plan
 /// settles by some hundreds of small moves, and is kept or undone (Shaw: Using constraint
 /// programming and local search methods to solve vehicle routing problems, 1998; Ropke, Pisinger:
-/// An adaptive large neighborhood search heuristic, 2006). What it does depends on the task, the
+/// An adaptive large neighborhood search heuristic, 2006). Its course depends on the task, the
 /// start and its number alone, and a longer course begins with a shorter one.
 class Chain {
  public:
   struct Order {
-    std::uint64_t number = 0;    ///< Of its random numbers.
+    std::uint64_t number = 0;    ///< Seed of its random numbers.
     std::size_t rungs = 0;       ///< It begins with so many of a WayLadder, and needs no start,
     std::size_t more_rungs = 0;  ///< and goes on with so many.
     bool ways = false;           ///< And tries each of the heaviest tables in all ways.

@@ -17,8 +17,8 @@
 
 namespace neuroshard {
 
-/// Makes plans, and improves one by chains that all begin with it. What they find does not depend
-/// on who runs them, and more effort begins with what less effort does.
+/// Makes plans, and improves one by chains that all begin with it. The result does not depend on
+/// who runs the chains, and more effort begins with the steps of less effort.
 struct Portfolio {
   const Backend& backend;  ///< A CPU's.
   const Task& task;        ///< Valid, with the rules that its groups imply.

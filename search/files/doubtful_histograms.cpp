@@ -7,7 +7,7 @@
 namespace neuroshard {
 namespace {
 
-constexpr double kSamples = 65'536.0;  // Of which histograms are.
+constexpr double kSamples = 65'536.0;  // Samples that histograms describe.
 
 /// Published tables contradict their rows by up to 18 times, and cost models are trained on them.
 constexpr double kMostContradiction = 32.0;

@@ -56,8 +56,7 @@ void append(std::string& text, const std::vector<T>& items) {
   text += ']';
 }
 
-/// A JSON object. Of a document, each field is on a line of its own, to which the caller adds
-/// others.
+/// A JSON object. A document has each field on a line of its own, to which the caller adds others.
 class Fields {
  public:
   enum class Style { kCompact, kLines };
@@ -80,7 +79,7 @@ class Fields {
   [[nodiscard]] std::string text() const {
     return style_ == Style::kLines ? "{\n" + fields_ + "\n}\n" : '{' + fields_ + '}';
   }
-  /// What is between the braces, for callers to append to.
+  /// Text between the braces, for callers to append to.
   std::string& fields() { return fields_; }
 
  private:

@@ -15,7 +15,7 @@ namespace {
 constexpr int kNewestPlanVersion = 2;
 constexpr int kMaxIndex = std::numeric_limits<int>::max() - 1;
 
-/// What is wrong with a record's values: thrown, or listed as far as one can read on.
+/// Faults of a record's values: thrown, or listed as far as one can read on.
 class Faults {
  public:
   Faults(PlanFaults handling, PlanRecord& record)

@@ -118,7 +118,7 @@ Fields error_fields(std::string_view kind, std::string_view message) {
   return Fields().add("kind", kind).add("message", message);
 }
 
-/// What a document of either kind begins with.
+/// Fields with which a document of either kind begins.
 Fields document_fields(int version, const Task& task, const std::string& task_name,
                        const std::string& weights, const std::vector<std::string>& notes) {
   Fields about;

@@ -1,4 +1,4 @@
-// What is wrong with a plan that a file states, for a task.
+// Finds what is wrong, for a task, with a plan that a file states.
 #include <algorithm>
 #include <iterator>
 #include <set>

@@ -20,7 +20,7 @@
 namespace neuroshard {
 namespace {
 
-constexpr double kMostGib = 8e9;  // Of what may be 0, which bytes_from_gib() does not take.
+constexpr double kMostGib = 8e9;  // Limit where 0 is allowed, unlike in bytes_from_gib().
 
 std::vector<std::string> read_source(const JsonObject& file) {
   if (file.value("source").is_string()) return {file.text("source")};
@@ -80,7 +80,7 @@ std::int64_t read_batch_size(const JsonObject& file) {
   }
 }
 
-/// What a class or an entry of the list says of devices; the rest is as in `device`.
+/// Reads what a class or an entry of the list says of devices; the rest is as in `device`.
 Device read_device(const JsonObject& object, Device device) {
   if (object.has("memory_gb")) device.memory_bytes = read_memory(object);
   if (object.has("base_ms")) device.base_ms = object.number("base_ms", 0.0, kMostBaseMs);

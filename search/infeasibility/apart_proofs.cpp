@@ -15,7 +15,7 @@
 namespace neuroshard {
 namespace {
 
-// Of more, only those in the same group are looked at.
+// Above this number, only guests in the same group are looked at.
 constexpr std::size_t kMostGuests = 256;
 
 using Guests = std::vector<std::size_t>;
@@ -83,8 +83,8 @@ class GivenDevices {
   GivenDevices(const std::vector<Guest>& guests, int devices, StepBudget& budget)
       : guests_(guests), budget_(budget), guest_of_(static_cast<std::size_t>(devices), kNone) {}
 
-  /// Those that `guest` finds no device for, though others change theirs. By Hall's theorem there
-  /// is then none.
+  /// Finds a device for `guest`; others may change theirs. Returns the guests that crowd too few
+  /// devices if there is none. By Hall's theorem there is then no placement.
   std::optional<Crowd> add(std::size_t guest) {
     if (!budget_.take(guest_of_.size())) return std::nullopt;
     seen_.assign(guest_of_.size(), false);

@@ -9,7 +9,7 @@
 
 namespace neuroshard {
 
-/// What a planner can do with tables beside keeping them in slices of columns.
+/// Means that a planner has beside keeping tables in slices of columns.
 struct ShardingMeans {
   Algorithm algorithm = Algorithm::kNeuroshard;
   bool row_blocks = false;
@@ -22,9 +22,9 @@ struct ShardingMeans {
 [[nodiscard]] std::optional<Infeasibility> kinds_out_of_reach(const Task& task,
                                                               const ShardingMeans& means);
 
-/// What is left of `why`, a reason why halving columns led to no plan of `task`, if tables may be
-/// in slices of any widths, and sharded by `means` besides: what is proven for all of that, or that
-/// no way was found.
+/// Weakens `why`, a reason why halving columns led to no plan of `task`, to what holds if tables
+/// may be in slices of any widths, and sharded by `means` besides. The result is what is proven for
+/// all of that, or that no way was found.
 [[nodiscard]] Infeasibility as_far_as_proven(const Task& task, const ShardingMeans& means,
                                              Infeasibility why);
 

@@ -35,8 +35,9 @@ class Rebuild {
   [[nodiscard]] bool place(double noise);
   /// From now on place() looks at `stop`, which is borrowed.
   void heed(const StopCondition& stop) { stop_ = &stop; }
-  /// Likewise, by what slices compute alone, added up: many times as fast, and less exact. Devices
-  /// get no more than `columns_share` of the mean of columns if it can be helped.
+  /// Places all that was put in by the sum of what slices compute alone: many times as fast, and
+  /// less exact. Devices get no more than `columns_share` of the mean of columns if it can be
+  /// helped.
   [[nodiscard]] bool place_by_loads(double columns_share);
   /// Heads that place() evaluates.
   [[nodiscard]] std::size_t head_evaluations() const;
@@ -51,7 +52,7 @@ class Rebuild {
   bool place_pending(double noise);
   /// Whether a slice has no room where it is to go, and may be cut in two.
   [[nodiscard]] bool is_too_large(const StateSlice& slice) const;
-  /// Of a device with a shard more; negative: room that is left.
+  /// Bytes that a device lacks with a shard more; negative: room that is left.
   [[nodiscard]] std::int64_t missing_bytes(std::size_t device, int shard) const;
   [[nodiscard]] const HostCurve* hosted(std::size_t device) const {
     return sums_.hosted.empty() ? nullptr : &sums_.hosted[device];
@@ -83,7 +84,7 @@ class Rebuild {
   AlignedVector<float> trial_sums_;
   std::vector<float> heads_;
   std::vector<double> compute_ms_;     ///< [devices]: with a slice more.
-  std::vector<double> prefetched_ms_;  ///< Likewise.
+  std::vector<double> prefetched_ms_;  ///< [devices]: with a slice more.
   std::vector<double> values_;         ///< [devices], or those of places.
 };
 

@@ -20,9 +20,9 @@ struct CarriedStart {
   const MoveTerms& moves;
   const StopCondition& stop;
 
-  /// Plans of the listed task that leave slices where they are. What has no place is placed
-  /// greedily, cut more or less finely. They may lack room. `tables`: of the listed task; each has
-  /// its way. Empty: something finds no place.
+  /// Plans of the listed task that leave slices where they are. Slices without a place are placed
+  /// greedily, cut more or less finely. The plans may lack room. `tables` are those of the listed
+  /// task; each has its way. Empty: something finds no place.
   [[nodiscard]] std::vector<Plan> plans(std::span<const CarriedTable> tables) const;
 
   /// `plan`, of the listed task, with the columns that devices hold; and the same with its devices

@@ -9,7 +9,7 @@
 namespace neuroshard {
 namespace {
 
-/// What tables take on the devices that are left of a running plan.
+/// Bytes that tables take on the devices that are left of a running plan.
 std::int64_t held_bytes(const RunningPlan& running, const PlanCost& cost) {
   std::int64_t bytes = 0;
   for (const DeviceCost& device : cost.devices) bytes += device.memory_bytes;

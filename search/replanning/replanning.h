@@ -26,12 +26,11 @@ struct ReplanOrder {
 };
 
 /// Starts from plans that leave slices where they are and, where the budget may allow as much, from
-/// a plan made anew whose devices are numbered so that much stays; improves them by the search of
-/// plans, with moves as a limit and a part of the cost; and returns the plan with the lowest cost,
-/// or cost and price of moves. What less effort does is the beginning of what more effort does.
-/// Writes all of the result but the time. Throws Error as RunningHolders does,
-/// and, if there is no plan, where a larger budget would do. Without any plan the reason is that of
-/// a plan made anew.
+/// a plan made anew whose devices are numbered so that much stays. Improves them by the search of
+/// plans, with moves as a limit and a part of the cost. Returns the plan with the lowest cost, or
+/// cost and price of moves. More effort begins with the steps of less effort. Writes all of the
+/// result but the time. Throws Error as RunningHolders does, and, if there is no plan, where a
+/// larger budget would do. Without any plan the reason is that of a plan made anew.
 [[nodiscard]] ReplanResult replan_near(const Backend& backend, const ReplanOrder& order);
 
 }  // namespace neuroshard

@@ -22,7 +22,7 @@ constexpr double kBeyondLimit = 1e3;  // Where no way keeps to a limit.
 constexpr double kUnbalanced = 0.25;
 // The price of memory is doubled until all fit, or so often.
 constexpr int kLooksAtMemory = 16;
-constexpr double kFirstShareOfMemory = 0.02;  // Of a device's load, for all of its memory.
+constexpr double kFirstShareOfMemory = 0.02;  // Share of the mean load, for all memory.
 
 // Gradients of replicas are exchanged beside so many bytes of others.
 constexpr double kOtherGradients = 16.0 * (1 << 20);

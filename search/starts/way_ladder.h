@@ -39,7 +39,7 @@ class WayLadder {
   struct Option {
     TableCut cut;
     Times mean_ms{};          ///< A device's share.
-    Loads largest{};          ///< Of the shard that has most of each.
+    Loads largest{};          ///< Loads of the shard that has most of each.
     double replica_ms = 0.0;  ///< On every device, and for gradients, beside others.
     int replica = 0;          ///< The shard.
     double dense_bytes = 0.0;
@@ -51,7 +51,7 @@ class WayLadder {
     double replicas;  ///< Many together take less than the sum of each alone.
     double ids;       ///< Where they are hidden, all else decides, or they do.
     double ms_of_byte = 0.0;
-    Loads most;  ///< Of a shard.
+    Loads most;  ///< Limits of a shard.
   };
   struct Rung {
     double cost_ms = 0.0;
@@ -71,12 +71,12 @@ class WayLadder {
 
   ShardCatalog& catalog_;
   StatePrices& prices_;
-  mutable AlignedVector<float> sum_;  ///< Of embeddings of replicas.
+  mutable AlignedVector<float> sum_;  ///< Sum of the embeddings of replicas.
   double devices_;
   double speed_ = 0.0;             ///< Mean of devices, where any of them may have a shard.
   double least_speed_ = 1.0;       ///< All devices wait for the slowest one's replicas.
-  double room_bytes_ = 0.0;        ///< Of all devices.
-  double least_room_bytes_ = 1.0;  ///< Of a device.
+  double room_bytes_ = 0.0;        ///< Room of all devices together.
+  double least_room_bytes_ = 1.0;  ///< Room of the device that has least.
   std::vector<std::vector<Option>> options_;
 };
 

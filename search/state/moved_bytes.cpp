@@ -136,7 +136,7 @@ const std::vector<int>& MovedBytes::first_columns(std::span<const StateSlice> sl
 }
 
 // Each slice wishes for columns that its device holds and no other slice of it has: first those
-// that are as wide as what runs, then the others, the widest first. Those without a wish fill what
+// that are as wide as what runs, then the others, the widest first. Slices without a wish fill what
 // others leave, and the rest follows in a row.
 void MovedBytes::set_gaps(std::span<const StateSlice> slices) {
   const StateSlice& first = slices.front();

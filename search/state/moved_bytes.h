@@ -14,13 +14,13 @@ namespace neuroshard {
 
 /// A table that runs replicated and may stay so.
 struct RunningReplica {
-  std::int64_t bytes_back = 0;  ///< What is moved to replicate it again if it no longer is.
+  std::int64_t bytes_back = 0;  ///< Bytes moved to replicate it again if it no longer is.
   std::uint32_t table = 0;
 };
 
 /// Says what may be moved to get from a running plan to another, and what that costs. Borrows all.
 struct MoveTerms {
-  const RunningHolders& holders;  ///< Of the listed task.
+  const RunningHolders& holders;  ///< Holders of the listed task.
   std::int64_t most_moved_bytes = kAnyBytes;
   double ms_per_byte = 0.0;
   /// A plan costs so much more if tables that run replicated no longer are: if any is, and for
@@ -29,7 +29,7 @@ struct MoveTerms {
   double ms_of_drop = 0.0;
   /// As many of the first replicas as take no more bytes to get back are not counted.
   std::int64_t free_drops_bytes = 0;
-  std::span<const RunningReplica> replicas{};  ///< Those that take least first.
+  std::span<const RunningReplica> replicas{};  ///< Replicas that take least come first.
 
   /// Price of the moves, and of dropped replicas. `is_replica`: whether a listed table is one.
   template <typename IsReplica>

@@ -61,8 +61,8 @@ class RunningHolders {
   /// Rows of a table that devices hold of the columns that they have.
   [[nodiscard]] std::int64_t kept_rows(std::size_t table) const;
 
-  /// Adds what device `to` has to be sent to hold `slice` of the new task. What several devices
-  /// hold comes from the first of them.
+  /// Adds what device `to` has to be sent to hold `slice` of the new task. Rows that several
+  /// devices hold come from the first of them.
   void add_moves(const TableSlice& slice, int to, std::vector<TableMove>& moves) const;
   /// Bytes of that.
   [[nodiscard]] std::int64_t moved_bytes(const TableSlice& slice, int to) const;

@@ -28,7 +28,7 @@ struct ShardLoad {
   std::int64_t ids = 0;              ///< id_units(); 0 if the shard has a price.
   int columns = 0;                   ///< That are exchanged; 0 if the shard has a price.
   double price_ms = 0.0;             ///< Price of its kind of sharding; its embedding is then zero.
-  const HostCurve* hosted = nullptr;  ///< Of a task with host memory.
+  const HostCurve* hosted = nullptr;  ///< Curve of a task with host memory.
 };
 
 /// A table adds this to every device if it is replicated, beside its embedding.
@@ -109,7 +109,7 @@ class ShardCatalog {
   std::vector<std::unique_ptr<ReplicaLoad>> replica_loads_;
   std::vector<ShardLoad> loads_;
   HostCurves host_curves_;
-  std::deque<HostCurve> hosted_;  ///< What loads point to.
+  std::deque<HostCurve> hosted_;  ///< Curves that loads point to.
   std::vector<double> alone_ms_;
   AlignedVector<float> embeddings_;
 };

@@ -27,7 +27,7 @@ struct WayOptions {
   bool replicas = true;       ///< Where the models price them.
   bool equal_widths = false;  ///< All slices of a table are as wide.
   bool halves = false;        ///< Widths are those of halves of halves of a table.
-  /// [listed tables], or none. What comes with tables of a plan that runs:
+  /// [listed tables], or none. Conditions on tables of a plan that runs:
   struct OfTable {
     std::optional<Way> only{};  ///< The way that it has to keep.
     bool any_widths = false;    ///< Halves or not.

@@ -6,8 +6,8 @@
 // Nothing is thrown or printed. A call that failed leaves its arguments as they were, but for the
 // handle that it should have made, which is NULL then.
 //
-// Handles: made by the function whose last argument they are, freed by the one called ..._free,
-// which takes NULL, too. A handle owns what it needs: others may be freed before it.
+// Handles are made by the function whose last argument they are, and freed by the one called
+// ..._free, which takes NULL, too. A handle owns what it needs: others may be freed before it.
 //
 // Threads: a planner and a stop source may be used by many threads at once; a task and a plan too,
 // as long as nobody changes or frees them. A thread must not be cancelled (pthread_cancel) in a
@@ -30,10 +30,10 @@ extern "C" {
 #define NS_ABI_VERSION 12
 int32_t ns_abi_version(void);
 
-/// Of the library in use, e.g. "0.1.0".
+/// Version of the library in use, e.g. "0.1.0".
 const char* ns_version(void);
 
-/// What came of a call.
+/// Outcome of a call.
 typedef int32_t ns_status;
 enum {
   NS_OK = 0,
@@ -45,27 +45,29 @@ enum {
   NS_INTERNAL = 6        ///< A fault of the library.
 };
 
-/// What was wrong in the last call on this thread whose status was not NS_OK, in one line that is
-/// safe to print; "" if there was none. Good until the next such call on this thread.
+/// Says in one line that is safe to print what was wrong in the last call on this thread whose
+/// status was not NS_OK; "" if there was none. The text is good until the next such call on this
+/// thread.
 const char* ns_last_error(void);
 
 // Structs that may grow begin with their size. `ns_plan_options options = {.size = sizeof options}`
-// sets it, and all else to 0, which is the default everywhere. What a smaller struct, from an older
-// header, lacks counts as 0; what a larger one has more must be 0 or is refused.
+// sets it, and all else to 0, which is the default everywhere. Fields that a smaller struct, from
+// an older header, lacks count as 0. Fields that only a larger struct has must be 0, or it is
+// refused.
 
-/// Tables, number of devices, memory of a device.
+/// Tables, number of devices and memory of a device.
 typedef struct ns_task ns_task;
 
-/// From JSON as in docs/task_format.md, `length` bytes, at most 2^26.
+/// Makes a task from JSON as in docs/task_format.md, `length` bytes, at most 2^26.
 ns_status ns_task_from_json(const char* json, size_t length, ns_task** task);
-/// In place of those in the JSON: 1 to 16,384 devices, bytes of each of them. What the JSON
-/// reserves stays reserved.
+/// Replaces the devices of the JSON: 1 to 16,384 of them. Memory that the JSON reserves stays
+/// reserved.
 ns_status ns_task_set_devices(ns_task* task, int32_t devices);
-/// Of each device; of devices that the task lists, base loads stay.
+/// Replaces the memory of each device, in bytes. Devices that the task lists keep their base loads.
 ns_status ns_task_set_memory(ns_task* task, int64_t bytes_per_device);
 void ns_task_free(ns_task* task);
 
-/// Cost models, and how to search.
+/// Cost models and settings of the search.
 typedef struct ns_planner ns_planner;
 
 typedef struct ns_planner_options {
@@ -78,13 +80,14 @@ typedef struct ns_planner_options {
   int32_t reserved;
   // Since version 3.
   /// "any": tables may also be replicated and, where columns alone find no room, cut by rows
-  /// (docs/search.md), which ns_plan_get_replicas() and ns_plan_get_blocks() tell; "torchrec": as
-  /// "any", with all slices of a table of one width; or "columns", which ns_plan_get_slices() does.
-  /// NULL: "columns".
+  /// (docs/search.md). ns_plan_get_replicas() and ns_plan_get_blocks() tell these. "torchrec": as
+  /// "any", and all slices of a table have one width. "columns": tables are cut by columns only,
+  /// which ns_plan_get_slices() tells. NULL: "columns".
   const char* cuts;
   // Since version 4.
-  /// Built-in weights are of it: a name, such as "h100", or a JSON object that states a datasheet
-  /// (docs/task_format.md), for which weights are scaled in a second or so. NULL: "a100".
+  /// Hardware that the built-in weights are for. It is a name, such as "h100", or a JSON object
+  /// that states a datasheet (docs/task_format.md), for which weights are scaled in a second or so.
+  /// NULL: "a100".
   const char* hardware;
   // Since version 12.
   /// A file of 'train policy', which the algorithms "dreamshard" and "autoshard" need. NULL: none.
@@ -93,7 +96,7 @@ typedef struct ns_planner_options {
 
 /// `options` may be NULL. Takes some milliseconds; make one planner and share it.
 ns_status ns_planner_create(const ns_planner_options* options, ns_planner** planner);
-/// The backend in use. Good as long as the planner.
+/// Name of the backend in use. The text is good as long as the planner.
 const char* ns_planner_backend(const ns_planner* planner);
 void ns_planner_free(ns_planner* planner);
 
@@ -107,12 +110,14 @@ void ns_stop_source_request(ns_stop_source* source);
 /// Searches that were given it may still go on.
 void ns_stop_source_free(ns_stop_source* source);
 
-/// Where the columns of each table go, with predicted costs; or why there is no such plan.
+/// A plan says where the columns of each table go, with predicted costs, or why there is no such
+/// plan.
 typedef struct ns_plan ns_plan;
 
 typedef struct ns_plan_options {
   size_t size;
-  /// Return with the best plan found by then, counted from the call. Up to 1e9; 0: no deadline.
+  /// The search returns the best plan found by then, counted from the call, in ms. Up to 1e9; 0: no
+  /// deadline.
   double deadline_ms;
   const ns_stop_source* stop;  ///< May be NULL.
   int32_t alternatives;        ///< How many other plans to keep, 0 to 1,000.
@@ -125,14 +130,14 @@ typedef struct ns_plan_options {
   void* context;
 } ns_plan_options;
 
-/// The plan of lowest predicted cost that was found. `options` may be NULL. With NS_INFEASIBLE
-/// there is a plan, too, which says why there is none: to be freed like any other.
+/// Makes the plan of lowest predicted cost that was found. `options` may be NULL. With
+/// NS_INFEASIBLE there is a plan, too, which says why there is none; free it like any other.
 ns_status ns_planner_plan(const ns_planner* planner, const ns_task* task,
                           const ns_plan_options* options, ns_plan** plan);
 
-/// Many tasks at once, on all threads of the planner, with options that are those of all together;
+/// Plans many tasks at once, on all threads of the planner. Options are those of all together;
 /// `on_improvement` must be NULL, `count` at most 2^24. `plans` and `statuses` have room for
-/// `count`, and get for each task what ns_planner_plan() would give for it alone: there is a plan
+/// `count`. They get for each task what ns_planner_plan() would give for it alone: there is a plan
 /// with NS_OK and NS_INFEASIBLE, else NULL. Returns NS_OK, though tasks may have failed;
 /// ns_last_error() is then that of the last of them. Another status means that nothing was done.
 /// Since version 3.
@@ -147,80 +152,85 @@ typedef struct ns_replan_options {
   const int32_t* lost_devices;      ///< Devices of the running plan that are no longer there.
   size_t lost_device_count;         ///< At most all. 0: none, and `lost_devices` may be NULL.
   const int64_t* most_moved_bytes;  ///< Bytes that may be moved. NULL: no budget was given.
-  double ms_per_moved_gib;          ///< What a moved GiB is worth. 0: moves are free.
+  double ms_per_moved_gib;          ///< Gain that a moved GiB is worth. 0: moves are free.
   int64_t reserved;
   // Since version 5.
-  /// Bytes that budgets of earlier changes left, which may be moved as well (ns_move_summary); 0 at
-  /// the first. The plan then leaves for later changes what gains little. NULL: none, and it does
-  /// not.
+  /// Bytes that budgets of earlier changes left, which may be moved as well (ns_move_summary). The
+  /// first change has 0. The plan then leaves moves that gain little for later changes. NULL: no
+  /// such bytes, and it leaves nothing for later.
   const int64_t* unspent_bytes;
   // Since version 6.
-  /// With neither budget nor price: beyond what must be, this share of what tables take on all
-  /// devices may be moved, or `small_moves_bytes` for each device if that is more, if within 1.2
-  /// times what must be the plan would cost 1 % more at least. NULL: 0.02.
+  /// Small moves count with neither budget nor price. Beyond what must be moved, they are this
+  /// share of what tables take on all devices, or `small_moves_bytes` for each device if that is
+  /// more. They are allowed if a plan within 1.2 times what must be moved would cost at least 1 %
+  /// more. NULL: 0.02.
   const double* small_moves_share;
   // Since version 7.
   const int64_t* small_moves_bytes;  ///< For each device of `task`. NULL: 16 MiB.
 } ns_replan_options;
 
-/// A plan for `task` near to `running`, so that little has to be moved: for a job whose tables or
-/// devices have changed (docs/search.md). Devices that remain keep their order and become 0, 1,
+/// Plans for `task` near to `running`, so that little has to be moved. It is for a job whose tables
+/// or devices have changed (docs/search.md). Devices that remain keep their order and become 0, 1,
 /// ... of `task`; a table keeps what devices hold of it if its name and dim stay. With neither
-/// budget nor price, 1.2 times what has to be moved for tables to stay sharded as they run may be,
-/// or a little of all. Fails if all plans found move more than the budget. `options` may be NULL.
-/// Returns as ns_planner_plan() does. The plan has moves (ns_plan_get_moves). Since version 3.
+/// budget nor price, the plan may move 1.2 times the bytes that have to be moved for tables to stay
+/// sharded as they run, or a little of all. Fails if all plans found move more than the budget.
+/// `options` may be NULL. Returns as ns_planner_plan() does. The plan has moves
+/// (ns_plan_get_moves). Since version 3.
 ns_status ns_planner_replan(const ns_planner* planner, const ns_plan* running, const ns_task* task,
                             const ns_replan_options* options, ns_plan** plan);
 
-/// The same plan that JSON as in docs/plan_format.md states, at most 2^28 bytes, with its costs.
+/// Makes the plan that JSON as in docs/plan_format.md states, at most 2^28 bytes, with its costs.
 /// Fails if it does not place every row and column of every table once; it may need more memory
 /// than there is (ns_plan_summary).
 ns_status ns_planner_simulate(const ns_planner* planner, const ns_task* task, const char* json,
                               size_t length, ns_plan** plan);
 
-/// Since version 8.
+/// Options of ns_planner_explain(). Since version 8.
 typedef struct ns_explain_options {
   size_t size;
-  double deadline_ms;          ///< As in ns_plan_options, for all plans that rules take together.
-  const ns_stop_source* stop;  ///< Likewise. May be NULL.
-  int32_t rules;  ///< Not 0: also what each rule of the task costs, which takes a plan for each.
+  double deadline_ms;          ///< As in ns_plan_options, for all plans of rules together.
+  const ns_stop_source* stop;  ///< As in ns_plan_options. May be NULL.
+  int32_t rules;               ///< Not 0: explains each rule's cost, too, by a plan for each.
   int32_t reserved;
 } ns_explain_options;
 
-/// Why `plan` costs what it does: which device decides, and what the plan would cost without each
-/// slice, base load and cut. A JSON object as in docs/plan_format.md; free it with ns_string_free.
-/// `options` may be NULL. With NS_INFEASIBLE, where `plan` says that there is none, there is an
-/// object, too: why, and with `rules`, which of them leave the task without one. Since version 8.
+/// Explains the cost of `plan`: which device decides, and what the plan would cost without each
+/// slice, base load and cut. `*explanation` is a JSON object as in docs/plan_format.md; free it
+/// with ns_string_free. `options` may be NULL. If `plan` says that there is none, the status is
+/// NS_INFEASIBLE and there is an object, too. It says why, and with `rules`, which of them leave
+/// the task without a plan. Since version 8.
 ns_status ns_planner_explain(const ns_planner* planner, const ns_plan* plan,
                              const ns_explain_options* options, char** explanation);
 
-/// Whether a plan that JSON states is one for `task`: NS_OK, NS_INVALID_INPUT if it does not place
-/// every column of every table once, or NS_INFEASIBLE if a device lacks memory or a rule of a table
-/// is broken. Needs no planner.
+/// Checks whether a plan that JSON states is one for `task`. Returns NS_OK if it is,
+/// NS_INVALID_INPUT if it does not place every column of every table once, or NS_INFEASIBLE if a
+/// device lacks memory or a rule of a table is broken. Needs no planner.
 ns_status ns_task_check_plan(const ns_task* task, const char* json, size_t length);
 
-/// The same, but all that is wrong at once, memory and rules included: a JSON array as `problems`
-/// in docs/plan_format.md, empty if nothing is. Free it with ns_string_free. Since version 2.
+/// Lists all that is wrong at once, memory and rules included. `*problems` is a JSON array as
+/// `problems` in docs/plan_format.md, empty if nothing is wrong. Free it with ns_string_free. Since
+/// version 2.
 ns_status ns_task_list_problems(const ns_task* task, const char* json, size_t length,
                                 char** problems);
 
-/// Milliseconds that no plan of `task` which fits and keeps all rules costs less than by analytic
-/// costs of `hardware`, a name or a datasheet as in ns_planner_options: docs/bound.md. NULL:
-/// "a100". With NS_INFEASIBLE, where there is no such plan, infinite. Since version 11.
+/// Bounds costs from below, in milliseconds: by the analytic costs of `hardware`, no plan of `task`
+/// that fits and keeps all rules costs less (docs/bound.md). `hardware` is a name or a datasheet as
+/// in ns_planner_options; NULL: "a100". If there is no such plan, the status is NS_INFEASIBLE and
+/// the bound is infinite. Since version 11.
 ns_status ns_task_get_cost_bound(const ns_task* task, const char* hardware, double* bound_ms);
 
-/// A number that stands for task, options and cost models, by which plans can be kept:
+/// Computes a number that stands for task, options and cost models, by which plans can be kept:
 /// docs/fingerprint.md. Since version 2.
 ns_status ns_planner_fingerprint(const ns_planner* planner, const ns_task* task,
                                  uint64_t* fingerprint);
 
 typedef struct ns_plan_summary {
   size_t size;
-  double cost_ms;          ///< Of a training iteration on the slowest device. Infinite: no plan.
+  double cost_ms;          ///< Training iteration on the slowest device. Infinite: no plan.
   double search_ms;        ///< 0 for a plan that was not searched for.
   int32_t devices;         ///< 0: no plan.
   int32_t slices;          ///< On all devices.
-  int32_t slowest_device;  ///< The first of them. -1: no plan.
+  int32_t slowest_device;  ///< The first of the slowest ones. -1: no plan.
   int32_t alternatives;
   int32_t complete;     ///< 0 if deadline or stop source ended the search early.
   int32_t fits_memory;  ///< 0 if some device lacks memory.
@@ -231,7 +241,7 @@ ns_status ns_plan_get_summary(const ns_plan* plan, ns_plan_summary* summary);
 typedef struct ns_slice {
   int32_t device;
   int32_t table;         ///< Index in the task.
-  int32_t first_column;  ///< Of the whole table.
+  int32_t first_column;  ///< First column, counted in the whole table.
   int32_t dim;           ///< Number of columns.
 } ns_slice;
 /// Writes the slices, by device, as far as there is room for them. `*count` is their number,
@@ -243,17 +253,17 @@ ns_status ns_plan_get_slices(const ns_plan* plan, ns_slice* slices, size_t capac
 typedef struct ns_block {
   int32_t device;
   int32_t table;         ///< Index in the task.
-  int32_t first_column;  ///< Of the whole table.
+  int32_t first_column;  ///< First column, counted in the whole table.
   int32_t dim;           ///< Number of columns.
-  int64_t first_row;     ///< Of the whole table.
+  int64_t first_row;     ///< First row, counted in the whole table.
   int64_t rows;          ///< Number of rows.
 } ns_block;
-/// The same as ns_plan_get_slices() for any plan: all tables but those that are replicated. Since
-/// version 3.
+/// Works as ns_plan_get_slices(), for any plan: it writes all tables but those that are replicated.
+/// Since version 3.
 ns_status ns_plan_get_blocks(const ns_plan* plan, ns_block* blocks, size_t capacity, size_t* count);
 
-/// Tables that every device holds whole, by index in the task. Written as by ns_plan_get_slices().
-/// Since version 3.
+/// Writes the tables that every device holds whole, by index in the task, as ns_plan_get_slices()
+/// does. Since version 3.
 ns_status ns_plan_get_replicas(const ns_plan* plan, int32_t* tables, size_t capacity,
                                size_t* count);
 
@@ -264,25 +274,26 @@ typedef struct ns_device_cost {
   int64_t memory_bytes;
   int64_t dim_sum;  ///< Columns of all slices, counted for each feature that reads the table.
 } ns_device_cost;
-/// The same for the devices, in order.
+/// Writes the costs of the devices, in order, as ns_plan_get_slices() does.
 ns_status ns_plan_get_devices(const ns_plan* plan, ns_device_cost* devices, size_t capacity,
                               size_t* count);
 
 /// Terms of a device's cost that published cost models do not know. Since version 3.
 typedef struct ns_device_terms {
   double ids_ms;         ///< All-to-all of the ids.
-  double all_reduce_ms;  ///< Of replicated tables' gradients, and the update by them.
+  double all_reduce_ms;  ///< Gradients of replicated tables, and the update by them.
   double replicas_ms;    ///< Operator of replicated tables; part of ns_device_cost's `compute_ms`.
 } ns_device_terms;
-/// The same for the devices, in order. A device's cost is `compute_ms + forward_ms + backward_ms +
-/// ids_ms + all_reduce_ms`, unless its task states an overlap. Since version 3.
+/// Writes the terms of the devices, in order, as ns_plan_get_slices() does. A device's cost is
+/// `compute_ms + forward_ms + backward_ms + ids_ms + all_reduce_ms`, unless its task states an
+/// overlap. Since version 3.
 ns_status ns_plan_get_device_terms(const ns_plan* plan, ns_device_terms* devices, size_t capacity,
                                    size_t* count);
 
 /// A task's overlap adds to a device's cost, and takes away from it. Since version 9.
 typedef struct ns_device_overlap {
-  double dense_ms;   ///< No all-to-all hides so much of the dense part: is added.
-  double hidden_ms;  ///< So much of `ids_ms` runs behind the iteration before: is taken away.
+  double dense_ms;   ///< No all-to-all hides so much of the dense part, which is added.
+  double hidden_ms;  ///< So much of `ids_ms` runs behind the iteration before, and is taken away.
 } ns_device_overlap;
 /// Copies it for the devices, in order. A plan costs no less than the task's `host_ms`. Since
 /// version 9.
@@ -291,30 +302,30 @@ ns_status ns_plan_get_device_overlap(const ns_plan* plan, ns_device_overlap* dev
 
 /// Rows of a device that wait in its host's memory, if the task states any. Since version 10.
 typedef struct ns_device_host {
-  double fetch_ms;         ///< Of rows that wait there; part of ns_device_cost's `compute_ms`.
-  double hidden_fetch_ms;  ///< So much of it runs behind the iteration before: is taken away.
+  double fetch_ms;         ///< Fetching of these rows; part of ns_device_cost's `compute_ms`.
+  double hidden_fetch_ms;  ///< So much of it runs behind the iteration before, and is taken away.
   int64_t host_bytes;
 } ns_device_host;
 /// Copies it for the devices, in order. Since version 10.
 ns_status ns_plan_get_device_host(const ns_plan* plan, ns_device_host* devices, size_t capacity,
                                   size_t* count);
-/// The share of its rows that HBM has room for, of each slice in the order of ns_plan_get_slices();
-/// none if the task states no host memory. Written as by ns_plan_get_slices(). Since version 10.
+/// Writes for each slice, in the order of ns_plan_get_slices() and as it does, the share of its
+/// rows that HBM has room for. There are none if the task states no host memory. Since version 10.
 ns_status ns_plan_get_hbm_shares(const ns_plan* plan, double* shares, size_t capacity,
                                  size_t* count);
 
-/// Columns of a table that a device has to be sent, of rows as ns_plan_get_move_rows() says.
+/// Columns of a table that a device has to be sent; ns_plan_get_move_rows() tells the rows.
 typedef struct ns_move {
   int32_t table;         ///< Index in the task.
-  int32_t first_column;  ///< Of the whole table.
+  int32_t first_column;  ///< First column, counted in the whole table.
   int32_t dim;           ///< Number of columns.
   int32_t from;          ///< Device that holds them; -1: none, they come from storage or are new.
   int32_t to;
   int32_t reserved;
   int64_t bytes;
 } ns_move;
-/// The moves of a plan of ns_planner_replan(), by receiving device; of any other plan, none.
-/// Written as by ns_plan_get_slices(). Since version 3.
+/// Writes the moves of a plan of ns_planner_replan(), by receiving device, as ns_plan_get_slices()
+/// does. Any other plan has none. Since version 3.
 ns_status ns_plan_get_moves(const ns_plan* plan, ns_move* moves, size_t capacity, size_t* count);
 
 /// Rows of a table that are side by side.
@@ -322,31 +333,31 @@ typedef struct ns_rows {
   int64_t first_row;
   int64_t rows;
 } ns_rows;
-/// The rows of each of these moves, in the same order. Since version 6.
+/// Writes the rows of each of these moves, in the same order. Since version 6.
 ns_status ns_plan_get_move_rows(const ns_plan* plan, ns_rows* rows, size_t capacity, size_t* count);
 
 typedef struct ns_move_summary {
   size_t size;
   int64_t moved_bytes;
-  /// What has to be if all tables stay sharded as they run, which this plan need not have: it moves
-  /// less if it drops replicas or joins slices.
+  /// Bytes that have to be moved if all tables stay sharded as they run. This plan need not move
+  /// them: it moves less if it drops replicas or joins slices.
   int64_t must_move_bytes;
-  double running_cost_ms;  ///< Of the running plan for its own task.
-  int64_t unspent_bytes;   ///< What is left of the budget for later changes. Since version 5.
+  double running_cost_ms;  ///< Cost of the running plan for its own task.
+  int64_t unspent_bytes;   ///< Bytes of the budget left for later changes. Since version 5.
 } ns_move_summary;
-/// All 0 for a plan that is not of ns_planner_replan(). Since version 3.
+/// Writes the summary; all is 0 for a plan that is not of ns_planner_replan(). Since version 3.
 ns_status ns_plan_get_move_summary(const ns_plan* plan, ns_move_summary* summary);
 
-/// What the memory of a device is for. Since version 3.
+/// Use of a device's memory. Since version 3.
 typedef struct ns_device_memory {
   int64_t weight_bytes;
   int64_t optimizer_bytes;
   int64_t buffer_bytes;  ///< Ids and pooled outputs, if the task says of how many samples.
   int64_t reserved_bytes;
   int64_t free_bytes;  ///< Below 0: the slices do not fit.
-  int64_t base_bytes;  ///< What is there already, as the task lists it.
+  int64_t base_bytes;  ///< Base load, as the task lists it.
 } ns_device_memory;
-/// The same for the memory of the devices. Since version 3.
+/// Writes the memory of the devices, in order, as ns_plan_get_slices() does. Since version 3.
 ns_status ns_plan_get_device_memory(const ns_plan* plan, ns_device_memory* devices, size_t capacity,
                                     size_t* count);
 
@@ -360,13 +371,13 @@ typedef struct ns_infeasibility {
   int32_t table;                ///< It is a piece of this table. -1: of none.
   int32_t reserved;
 } ns_infeasibility;
-/// Why there is no plan. The text is that of ns_last_error() after ns_planner_plan().
+/// Says why there is no plan. The text is that of ns_last_error() after ns_planner_plan().
 ns_status ns_plan_get_infeasibility(const ns_plan* plan, ns_infeasibility* infeasibility);
 
-/// One of the other plans that were kept, cheapest first, as a handle of its own.
+/// Makes a handle of its own for one of the other plans that were kept, cheapest first.
 ns_status ns_plan_get_alternative(const ns_plan* plan, size_t index, ns_plan** alternative);
 
-/// The JSON of docs/plan_format.md. Free it with ns_string_free.
+/// Writes the plan as JSON (docs/plan_format.md). Free it with ns_string_free.
 ns_status ns_plan_to_json(const ns_plan* plan, char** json);
 void ns_string_free(char* text);
 

@@ -39,9 +39,9 @@ struct DeviceGroups {
   friend bool operator==(const DeviceGroups&, const DeviceGroups&) = default;
 };
 
-/// A group as a task of its own: its devices, its part of the batch, rounded up, and its part of
-/// what its nodes share with other groups. Of a single group it is `task`. `network`: of the cost
-/// models; it says what the task's links do not. Throws Error unless `task` is valid, the size
+/// Makes a task of its own of a group: its devices, its part of the batch, rounded up, and its part
+/// of what its nodes share with other groups. A single group is `task`. `network` is that of the
+/// cost models; it says what the task's links do not. Throws Error unless `task` is valid, the size
 /// divides its devices, groups are alike and fit nodes, and no rule names devices.
 [[nodiscard]] Task task_of_group(const Task& task, const DeviceGroups& groups,
                                  const NodeNetwork& network);

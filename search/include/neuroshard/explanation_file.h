@@ -20,7 +20,7 @@ struct ExplanationDocument {
   std::optional<RuleCosts> rules{};              ///< If they were asked for.
   std::string task_name{};                       ///< May be empty, like the two below.
   std::string weights{};                         ///< Where the cost models come from.
-  std::vector<std::string> notes{};              ///< What was assumed.
+  std::vector<std::string> notes{};              ///< Assumptions that were made.
 };
 
 /// The document of docs/plan_format.md, in one line without its end.

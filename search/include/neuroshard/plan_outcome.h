@@ -8,8 +8,8 @@
 
 namespace neuroshard {
 
-/// What came of one task among many: its result, or why it was not planned. Works as
-/// std::expected<PlanResult, Error> of C++23 does, but that value() throws the Error itself.
+/// Outcome of one task among many: its result, or why it was not planned. It works as
+/// std::expected<PlanResult, Error> of C++23 does, but value() throws the Error itself.
 class PlanOutcome {
  public:
   PlanOutcome() = default;  ///< An empty result.
@@ -28,10 +28,10 @@ class PlanOutcome {
     if (!has_value()) throw error();
     return std::get<PlanResult>(std::move(outcome_));
   }
-  /// Of an outcome that has a value.
+  /// Requires an outcome that has a value.
   const PlanResult& operator*() const { return *std::get_if<PlanResult>(&outcome_); }
   const PlanResult* operator->() const { return std::get_if<PlanResult>(&outcome_); }
-  /// Of one that has none.
+  /// Requires an outcome that has none.
   [[nodiscard]] const Error& error() const { return *std::get_if<Error>(&outcome_); }
 
  private:

@@ -29,12 +29,12 @@ struct Improvement {
   const Plan& plan;
   const PlanCost& cost;
   double elapsed_ms = 0.0;                    ///< Since the search began.
-  SearchStage stage = SearchStage::kUniform;  ///< Which found it.
+  SearchStage stage = SearchStage::kUniform;  ///< Stage that found it.
 };
 
 /// A price of what tables store for good, on the device that stores most: weights, and perhaps the
-/// state of their optimizers, replicas among them. So much costs what goes through all of it again
-/// and again, such as averaging (device_groups.h).
+/// state of their optimizers, replicas among them. It stands for work that goes through all of it
+/// again and again, such as averaging (device_groups.h).
 struct StoragePrice {
   double ms_per_gib = 0.0;  ///< 0 to kMostMsPerStoredGib, of an iteration.
   bool optimizer_state = true;
@@ -47,21 +47,21 @@ struct StoragePrice {
   [[nodiscard]] double ms(std::int64_t bytes) const { return ms_per_gib * gib_from_bytes(bytes); }
 };
 
-/// [devices]: what of each has the price if they are as `plan`, a valid one of `task`, has them.
+/// Bytes on each device that have the price under `plan`, a valid one of `task`; [devices].
 [[nodiscard]] std::vector<std::int64_t> stored_bytes(const StoragePrice& price, const Task& task,
                                                      const Plan& plan);
 
 inline constexpr double kMostMsPerStoredGib = 1e6;
 
-/// What a caller asks of one plan beside the task. Algorithm::kPublished and the baselines know of
-/// none of it.
+/// Requests of a caller for one plan, beside the task. Algorithm::kPublished and the baselines
+/// ignore them.
 struct PlanRequest {
-  /// When to return with the best plan found so far. Of a task with links, half of the time is for
-  /// a plan without them.
+  /// Time at which to return with the best plan found so far. With a task that has links, half of
+  /// the time is for a plan without them.
   std::optional<std::chrono::steady_clock::time_point> deadline{};
   /// Another way to end early, looked at after some tenths of a millisecond; by a GPU after one.
   std::stop_token stop{};
-  /// How many other plans to return, the best ones that the search came across. 0 to 1,000.
+  /// Number of other plans to return, the best ones that the search came across; 0 to 1,000.
   int alternatives = 0;
   /// Plans are compared by their cost and this, which is no part of PlanCost.
   StoragePrice storage{};

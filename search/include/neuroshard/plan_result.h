@@ -34,8 +34,9 @@ struct Infeasibility {
 
 struct SearchStats {
   std::string backend;  ///< The one that finished the search.
-  /// Not empty if a GPU is there but failed, before or half-way, if the system refused threads, or
-  /// if a task with links could not be planned without them, too, for a plan to start from.
+  /// Not empty if a GPU is there but failed, before or half-way, or if the system refused threads.
+  /// It is not empty, either, if a task with links could not be planned without them, too, for a
+  /// plan to start from.
   std::string warning;
   double search_ms = 0.0;
   std::uint64_t candidates = 0;        ///< Lists of pieces whose placements were asked for.
@@ -58,8 +59,8 @@ struct PlanResult {
   std::optional<Infeasibility> infeasible;
   /// False if the deadline, or the caller, ended the search early.
   bool complete = true;
-  /// Other plans, none equal to `plan` or to each other, cheapest first; as many as were asked for,
-  /// if the search came across so many.
+  /// Other plans, none equal to `plan` or to each other, cheapest first. There are as many as were
+  /// asked for, if the search came across so many.
   std::vector<CostedPlan> alternatives;
   SearchStats stats;
 };

@@ -36,25 +36,25 @@ class Planner {
   /// fit is a result, not an exception. Touches no file, prints nothing.
   [[nodiscard]] PlanResult plan(const Task& task, const PlanRequest& request = {}) const;
 
-  /// Many tasks in flight at once; the outcomes are those of plan(), in order. An Error that plan()
+  /// Plans many tasks at once; the outcomes are those of plan(), in order. An Error that plan()
   /// would throw is the outcome of its task alone, or of several if a forced GPU fails them
   /// together. Throws Error if the request is invalid. A deadline is that of all tasks together;
   /// calls of `on_improvement` come from several threads.
   [[nodiscard]] std::vector<PlanOutcome> plan_batch(std::span<const Task> tasks,
                                                     const PlanRequest& request = {}) const;
 
-  /// Plans for the devices of `task` in groups of each size and layout that is asked for
+  /// Makes plans for the devices of `task` in groups of each size and layout that is asked for
   /// (device_groups.h), as plan() makes them for a group. Plans of a group are compared by what an
   /// iteration costs with its part of the averaging. Throws Error as plan() does, if the request
   /// contradicts the task or itself, or if the models do not say which network they are of and the
   /// task does not, either.
   [[nodiscard]] GroupsResult plan_groups(const Task& task, const GroupsRequest& request) const;
 
-  /// A plan for what has become of a running job: another task, other devices, or both, near to
-  /// `running`, so that little has to be moved. Algorithm::kNeuroshard's efforts count; the others
-  /// do not re-plan. Throws Error as plan() does, if the running plan is invalid or its lost
-  /// devices and the task's contradict each other, if budget or price are negative, and if all
-  /// plans found move more than the budget: the message says what is enough for one.
+  /// Plans for what has become of a running job: another task, other devices, or both. The plan is
+  /// near to `running`, so that little has to be moved. Algorithm::kNeuroshard's efforts count; the
+  /// others do not re-plan. Throws Error as plan() does, if the running plan is invalid or its lost
+  /// devices and the task's contradict each other, and if budget or price are negative. Throws
+  /// Error if all plans found move more than the budget: the message says what is enough for one.
   [[nodiscard]] ReplanResult replan(const Task& task, const RunningPlan& running,
                                     const ReplanRequest& request = {}) const;
 
@@ -63,8 +63,8 @@ class Planner {
   /// exceeds memory has a cost all the same, and says so.
   [[nodiscard]] PlanCost simulate(const Task& task, const Plan& plan) const;
 
-  /// Why `plan` costs what it does, and what each of its slices does (explanation.h). Throws Error
-  /// as simulate() does.
+  /// Explains the cost of `plan`, and that of each of its slices (explanation.h). Throws Error as
+  /// simulate() does.
   [[nodiscard]] PlanExplanation explain(const Task& task, const Plan& plan) const;
 
   /// A number that stands for `task`, the planner's options and its models (fingerprint.h). Throws

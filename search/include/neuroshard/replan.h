@@ -14,12 +14,12 @@ namespace neuroshard {
 
 /// A plan that a job runs by, and what has become of its devices.
 ///
-/// A table of the new task is the running one of the same name. Of several with one name, or
-/// without, the first is the first, and so on; if these have become fewer, have fewer rows or
-/// another dim, re-planning refuses, since devices would keep rows of other tables. What a device
-/// holds of a table need not be sent, whatever its statistics are now; of rows that have been
-/// added, only the new ones. A table of another dim is a new table. Where that is cheaper, tables
-/// become replicated or row-wise, or no longer are.
+/// A table of the new task is the running one of the same name. If several have one name, or none,
+/// they are matched in order. If these have become fewer, have fewer rows or another dim,
+/// re-planning refuses, since devices would keep rows of other tables. Rows that a device holds
+/// need not be sent, whatever the table's statistics are now; added rows must be. A table of
+/// another dim is a new table. Where that is cheaper, tables become replicated or row-wise, or no
+/// longer are.
 struct RunningPlan {
   Task task;
   /// Valid for `task`. Equal row blocks on all devices, or on those of a node in their order, go
@@ -27,30 +27,32 @@ struct RunningPlan {
   /// row-wise.
   Plan plan;
   /// Devices of `task` that are no longer there, by index. The others keep their order and become
-  /// devices 0, 1, ... of the new task; what it has more of are empty.
+  /// devices 0, 1, ... of the new task; any further ones are empty.
   std::vector<int> lost_devices{};
 };
 
-/// What is asked of a new plan beside its cost. With neither a budget nor a price, the budget is
-/// 1.2 times what has to be moved for tables to stay sharded as they run, as far as they can, or
-/// what devices that have been added would hold if all held the same, if that is more; and small
-/// moves.
+/// Limits and prices of moves for a new plan. With neither a budget nor a price, the budget is 1.2
+/// times what has to be moved for tables to stay sharded as they run, as far as they can. It is at
+/// least what added devices would hold if all devices held as much. Small moves come on top.
 struct ReplanRequest {
   PlanRequest plan{};  ///< `alternatives` and `on_improvement` have no meaning here.
-  /// Bytes that may be moved, those that must be among them.
+  /// Bytes that may be moved, including those that must be.
   std::optional<std::int64_t> most_moved_bytes{};
-  /// What was left of the budgets of earlier changes (`ReplanResult::unspent_bytes`; at the first,
-  /// 0), which may be moved as well: what several changes move stays within the sum of their
-  /// budgets. If given, a plan leaves for later changes what gains little. Refused with a price.
+  /// Bytes left of the budgets of earlier changes (`ReplanResult::unspent_bytes`; at the first, 0),
+  /// which may be moved as well. Several changes together thus stay within the sum of their
+  /// budgets. If given, a plan leaves moves that gain little for later changes. Refused with a
+  /// price.
   std::optional<std::int64_t> unspent_bytes{};
-  /// Small moves: with neither a budget nor a price, if anything must be moved, this share of what
-  /// tables take on all devices may be moved beyond that, or `small_moves_bytes` for each device if
-  /// that is more, if within 1.2 times what must be the plan would cost 1 % more at least. A table
-  /// of some KiB may so get its replicas. 0 to 1. Never, if both are 0.
+  /// Small moves count with neither a budget nor a price, if anything must be moved. Beyond what
+  /// must be moved, they are this share of what tables take on all devices, or `small_moves_bytes`
+  /// for each device if that is more. They are allowed if a plan within 1.2 times what must be
+  /// moved would cost at least 1 % more. A table of some KiB may so get its replicas. 0 to 1. If
+  /// both fields are 0, there are none.
   double small_moves_share = 0.02;
   /// For each device of the new task. The default takes a millisecond or two, about an iteration.
   std::int64_t small_moves_bytes = std::int64_t{16} << 20;
-  /// What a moved GiB is worth: a plan may move one more for each such gain. 0: moves are free.
+  /// Gain that a moved GiB is worth: a plan may move one more for each such gain. 0: moves are
+  /// free.
   double ms_per_moved_gib = 0.0;
 };
 
@@ -69,26 +71,26 @@ struct TableMove {
   /// Device of the new task that holds them; -1: none, so that they come from storage or are new.
   int from = -1;
   int to = 0;
-  std::int64_t bytes = 0;  ///< Of the weights and the optimizer's state.
+  std::int64_t bytes = 0;  ///< Bytes of the weights and the optimizer's state.
   std::int64_t first_row = 0;
   std::int64_t rows = 0;  ///< At least one.
 };
 
 struct ReplanResult {
   PlanResult result;
-  PlanCost running_cost;         ///< Of the running plan for its own task.
+  PlanCost running_cost;         ///< Cost of the running plan for its own task.
   std::vector<TableMove> moves;  ///< By receiving device, then table, column and row.
   std::int64_t moved_bytes = 0;  ///< Sum of `moves`.
-  /// What has to be moved if all tables stay sharded as they run, whatever this plan does with
-  /// them. That is what no device holds: new tables (each one slice, or as rules want it), new
-  /// rows, and what was on lost devices, with state that belongs to rows for each slice that gets
-  /// some; and what replicated and row-wise tables need on other devices. A table in blocks of
-  /// rows that rules or the number of devices no longer let stay so counts as one slice on the
-  /// device that holds most of it, or row-wise, whichever is less. A plan moves less if it drops
-  /// replicas or joins slices, and more if something has to give way.
+  /// Bytes that have to be moved if all tables stay sharded as they run, whatever this plan does
+  /// with them. They are first what no device holds: new tables (each one slice, or as rules want
+  /// it), new rows, and what was on lost devices. State that belongs to rows counts for each slice
+  /// that gets some. Then come bytes that replicated and row-wise tables need on other devices. A
+  /// table in blocks of rows that rules or the number of devices no longer let stay so counts as
+  /// one slice on the device that holds most of it, or row-wise, whichever is less. A plan moves
+  /// less if it drops replicas or joins slices, and more if something has to give way.
   std::int64_t must_move_bytes = 0;
-  /// What is left of the budget, with what earlier ones left if that was given, for later changes.
-  /// The share of devices that have been added is not left to others. 0 without a budget.
+  /// Bytes of the budget left for later changes, including what earlier ones left if that was
+  /// given. The share of devices that have been added is not left to others. 0 without a budget.
   std::int64_t unspent_bytes = 0;
 };
 

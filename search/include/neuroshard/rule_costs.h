@@ -16,7 +16,7 @@
 #pragma GCC visibility push(default)
 namespace neuroshard {
 
-/// What a rule is: a field of TableRules, or how a group is kept.
+/// Kind of a rule: a field of TableRules, or how a group is kept.
 enum class RuleKind {
   kNoSplit,
   kMinWidth,
@@ -31,20 +31,20 @@ enum class RuleKind {
 };
 
 [[nodiscard]] std::span<const RuleKind> all_rule_kinds();
-/// As task files call them: "no_split", "min_width", "max_slices", "devices", "not_devices",
-/// "nodes", "not_nodes", "kinds", "together", "apart".
+/// Name in task files: "no_split", "min_width", "max_slices", "devices", "not_devices", "nodes",
+/// "not_nodes", "kinds", "together", "apart".
 [[nodiscard]] std::string_view name_of(RuleKind kind);
 
 /// One rule of a task.
 struct TaskRule {
   RuleKind kind = RuleKind::kNoSplit;
-  int table = -1;  ///< Whose it is; -1: a group's.
-  int group = -1;  ///< Index into Task::groups; -1: a table's.
+  int table = -1;  ///< Table that has it; -1: it is a group's.
+  int group = -1;  ///< Index into Task::groups; -1: it is a table's.
 
   friend bool operator==(const TaskRule&, const TaskRule&) = default;
 };
 
-/// All of them: of the tables in their order, then of the groups.
+/// Lists all rules: of the tables in their order, then of the groups.
 [[nodiscard]] std::vector<TaskRule> rules_of(const Task& task);
 
 /// `task` with all rules but that one, which it has.
@@ -53,21 +53,21 @@ struct TaskRule {
 /// "table 3 ('user'): devices 0, 1"; for messages.
 [[nodiscard]] std::string rule_text(const Task& task, const TaskRule& rule);
 
-/// What a task would cost without one of its rules.
+/// Cost of a task without one of its rules.
 struct RuleCost {
   TaskRule rule;
-  /// Of the cheapest plan found that keeps all others; infinite if there is none.
+  /// Cost of the cheapest plan found that keeps all others; infinite if there is none.
   double without_ms = std::numeric_limits<double>::infinity();
 };
 
 struct RuleCosts {
   PlanResult with;  ///< For the task as it is.
-  /// Of the cheapest plan known that keeps all rules; infinite if there is none.
+  /// Cost of the cheapest plan known that keeps all rules; infinite if there is none.
   double with_ms = std::numeric_limits<double>::infinity();
   std::vector<RuleCost> rules;  ///< As rules_of() has them.
 
-  /// What `rule` costs: at least 0; infinite if there is a plan only without it, nothing if there
-  /// is none either way.
+  /// Cost of `rule`: at least 0; infinite if there is a plan only without it, nothing if there is
+  /// none either way.
   [[nodiscard]] std::optional<double> costs_ms(const RuleCost& rule) const {
     if (!std::isfinite(rule.without_ms)) return std::nullopt;
     return rule.without_ms < with_ms ? with_ms - rule.without_ms : 0.0;
@@ -75,17 +75,17 @@ struct RuleCosts {
 };
 
 /// Plans `task`, and once more without each of its rules, all by the same options. A plan that
-/// keeps all rules keeps all but one, too: where the search, which is not exhaustive, finds a
-/// dearer one without a rule, or none, the cheapest that keeps all of them counts, so that no rule
-/// costs less than 0. What rules cost does not add up: one may forbid what another one does.
-/// `known_ms`: cost of another plan that keeps all rules. Of `request`, alternatives and
-/// on_improvement are for the task as it is; a deadline is that of all plans together. Throws Error
-/// as Planner::plan() does.
+/// keeps all rules keeps all but one, too. The search is not exhaustive: it may find a dearer plan
+/// without a rule, or none. Then the cheapest plan that keeps all rules counts, so that no rule
+/// costs less than 0. Costs of rules do not add up: one may forbid what another one does.
+/// `known_ms` is the cost of another plan that keeps all rules. Alternatives and on_improvement of
+/// `request` are for the task as it is; a deadline is that of all plans together. Throws Error as
+/// Planner::plan() does.
 [[nodiscard]] RuleCosts costs_of_rules(const Planner& planner, const Task& task,
                                        const PlanRequest& request = {},
                                        double known_ms = std::numeric_limits<double>::infinity());
 
-/// What `plan` costs if there is one that keeps all rules of `task` and fits, as `known_ms` above;
+/// Cost of `plan`, for `known_ms` above, if there is one and it keeps all rules of `task` and fits;
 /// else infinity.
 [[nodiscard]] double cost_with_rules_ms(const Planner& planner, const Task& task,
                                         const std::optional<Plan>& plan);

@@ -18,13 +18,13 @@ enum class Algorithm {
   kPublished,         ///< Beam search over column splits, grid search over placements.
   kUniform,           ///< Every table cut to one width, largest first, to the fewest columns.
   kRandom,            ///< Every table on a device drawn uniformly.
-  kDimGreedy,         ///< The others: largest key first, to the device with the lowest key sum.
+  kDimGreedy,         ///< Largest key first, to the device with the lowest key sum. Key: dim.
   kSizeGreedy,        ///< Key: bytes.
   kLookupGreedy,      ///< Key: dim * pooling factor.
   kSizeLookupGreedy,  ///< Key: dim * pooling factor * log10(rows).
   kRecshard,          ///< Key: time of lookups in HBM and in hosts' memory, as RecShard has it.
   kDreamshard,        ///< Whole tables, placed by networks of PlannerOptions::policy.
-  kAutoshard,         ///< The like, by AutoShard's.
+  kAutoshard,         ///< Whole tables, placed by AutoShard's networks.
 };
 
 /// All of them, the default one first.
@@ -52,8 +52,8 @@ enum class Effort {
 enum class Cuts {
   /// As TorchRec's runtime can execute it (docs/search.md). Where the cost models price that and it
   /// is cheaper, tables are also replicated, cut row-wise over all devices, or cut by columns to
-  /// other parts than halves; and where columns alone find no room by rows, too: row-wise, or
-  /// table-row-wise and grid over nodes.
+  /// other parts than halves. Where columns alone find no room, tables are cut by rows, too:
+  /// row-wise, or table-row-wise and grid over nodes.
   kAny,
   kColumns,  ///< Halved by columns, as published.
   /// A preset: as kAny, and PlannerOptions::equal_widths.
@@ -83,20 +83,20 @@ struct SearchOptions {
 
 struct PlannerOptions {
   Algorithm algorithm = Algorithm::kNeuroshard;
-  Effort effort = Effort::kDefault;  ///< Of Algorithm::kNeuroshard.
-  /// Of Algorithm::kNeuroshard: all slices of a table have one width, as checkpoints of some
-  /// training systems need. The same tasks have such plans, which mostly cost a little more; they
-  /// may then cost more than the published search's.
+  Effort effort = Effort::kDefault;  ///< For Algorithm::kNeuroshard.
+  /// With Algorithm::kNeuroshard, all slices of a table have one width, as checkpoints of some
+  /// training systems need. This leaves no task without a plan. Plans mostly cost a little more,
+  /// and may then cost more than the published search's.
   bool equal_widths = false;
-  /// Of Algorithm::kNeuroshard. Nothing: kAny with cost models that know what they were trained on,
-  /// as the built-in ones do; kColumns with others, such as the published checkpoints.
+  /// For Algorithm::kNeuroshard. Nothing: kAny with cost models that know what they were trained
+  /// on, as the built-in ones do; kColumns with others, such as the published checkpoints.
   std::optional<Cuts> cuts{};
   SearchOptions search{};
   /// "auto" or one of backends(). "auto" is what the environment variable NEUROSHARD_BACKEND names,
   /// if it is set, else "cuda" if a GPU works here, else the first of available_cpu_backends().
   std::string backend = "auto";
   int threads = 0;         ///< CPU threads for one plan or one batch; 0: one per core.
-  std::uint64_t seed = 0;  ///< Of Algorithm::kRandom.
+  std::uint64_t seed = 0;  ///< For Algorithm::kRandom.
   /// For the algorithms kDreamshard and kAutoshard, which need one of their kind (load_policy()).
   std::shared_ptr<const PlacementPolicy> policy{};
   /// Off: every placement is computed anew. Plans are the same; for tests and benchmarks.

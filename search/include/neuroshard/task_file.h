@@ -19,17 +19,16 @@ namespace neuroshard {
 // Every function throws Error: kIo if the file cannot be read, kInvalidInput on anything that is
 // not as described in docs/task_format.md, naming file, line or table, field and remedy.
 
-/// A task as a file states it. What the file leaves open is empty and up to the caller.
+/// A task as a file states it. Fields that the file leaves open are empty and up to the caller.
 struct TaskFile {
   std::string where;                 ///< File, and line if there are several, for later messages.
   std::string name;                  ///< May be empty.
   std::vector<std::string> source;   ///< Where the table sizes come from; may be empty.
   std::string notes;                 ///< Assumptions; may be empty.
-  std::optional<Hardware> hardware;  ///< That built-in weights are to be of.
+  std::optional<Hardware> hardware;  ///< Hardware that built-in weights are to be for.
   std::vector<Table> tables;
   std::optional<int> devices;
-  /// If the file lists devices, all of them; a `memory_bytes` is then that of those that say
-  /// nothing.
+  /// All devices, if the file lists them; `memory_bytes` is then for those that state none.
   std::vector<Device> device_list;
   std::optional<std::int64_t> memory_bytes;
   ReservedMemory reserved;
@@ -48,7 +47,7 @@ struct TaskFile {
 struct OtherDevices {
   std::optional<int> devices{};
   std::optional<std::int64_t> memory_bytes{};
-  /// What to do if neither this nor the file says a number, or memory; for messages.
+  /// Remedies if neither this nor the file says a number, or memory; for messages.
   std::string_view devices_remedy = "give a number";
   std::string_view memory_remedy = "give their memory";
 };
@@ -63,12 +62,12 @@ struct OtherDevices {
 /// missing.
 [[nodiscard]] Task task_of(const TaskFile& file, const OtherDevices& other = {});
 
-/// What to say of so many tables whose histograms are derived: an assumption. Not empty.
+/// Note on so many tables whose histograms are derived: an assumption. Not empty.
 [[nodiscard]] std::string derived_histograms_note(std::size_t tables);
-/// What to say of tables whose histograms cannot be theirs, by rows and pooling factor, so that
-/// costs are doubtful. Empty if there are none.
+/// Note on tables whose histograms cannot be theirs, by rows and pooling factor, so that costs are
+/// doubtful. Empty if there are none.
 [[nodiscard]] std::string doubtful_histograms_note(const std::vector<Table>& tables);
-/// What to say of a task that states its hardware to those who choose cost models by themselves.
+/// Note on a task that states its hardware, for those who choose cost models by themselves.
 [[nodiscard]] std::string hardware_note(const Hardware& hardware);
 
 /// A task in our JSON schema.
@@ -80,10 +79,10 @@ struct OtherDevices {
 [[nodiscard]] std::vector<TaskFile> load_task_lines(const std::filesystem::path& path,
                                                     const TableConfigs& configs);
 
-/// The same, but a line that is no valid task is a result and does not cost the others.
+/// Result of one line: a line that is no valid task has an error and does not cost the others.
 struct TaskLine {
   TaskFile task;               ///< Without tables if there is an error.
-  std::optional<Error> error;  ///< What load_task_lines would have thrown.
+  std::optional<Error> error;  ///< The error that load_task_lines would have thrown.
 };
 [[nodiscard]] std::vector<TaskLine> load_each_task_line(const std::filesystem::path& path,
                                                         const TableConfigs& configs);

@@ -12,20 +12,20 @@
 #pragma GCC visibility push(default)
 namespace neuroshard {
 
-/// Devices that the tables of a task might get: equal ones; but if they are as many as the task
-/// lists, with the base loads that it lists.
+/// Devices that the tables of a task might get. They are equal; if they are as many as the task
+/// lists, they have the base loads that it lists.
 struct TaskVariant {
   int devices = 0;
-  std::int64_t memory_bytes = 0;  ///< Of one device, as Task::memory_bytes.
+  std::int64_t memory_bytes = 0;  ///< Memory of one device, as Task::memory_bytes.
 };
 
 /// `task` with other devices.
 [[nodiscard]] Task task_with(const Task& task, const TaskVariant& variant);
 
-/// What each of `variants` would cost: outcomes as Planner::plan_batch() gives them for
-/// task_with() of each, in order. But more memory never costs more: where the search, which is not
-/// exhaustive, finds a cheaper plan for as many devices with less memory, that one is returned.
-/// Throws Error as plan_batch() does.
+/// Plans each of `variants`: outcomes are those of Planner::plan_batch() for task_with() of each,
+/// in order. But more memory never costs more. The search is not exhaustive: if it finds a cheaper
+/// plan for as many devices with less memory, that one is returned. Throws Error as plan_batch()
+/// does.
 [[nodiscard]] std::vector<PlanOutcome> plan_variants(const Planner& planner, const Task& task,
                                                      std::span<const TaskVariant> variants,
                                                      const PlanRequest& request = {});
