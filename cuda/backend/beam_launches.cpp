@@ -18,15 +18,15 @@ constexpr int kMostDevices = 128;
 // Slices; and splits, since each level has blocks of its own.
 constexpr std::size_t kMostSlices = 4096;
 constexpr int kMostSplits = 64;
-// Of all candidates that a launch places at once.
+// Scratch of all candidates that a launch places at once.
 constexpr std::size_t kMostScratchBytes = std::size_t{256} << 20;
-// What a block keeps of its search in shared memory, at most. Two blocks of an H100's
+// A block keeps at most so much of its search in shared memory. Two blocks of an H100's
 // multiprocessor have room for 14 KB of it beside the weights of both published communication
 // networks; with more, those are loaded when they are needed, which takes less time than a desk
 // saves.
 constexpr std::size_t kMostDeskBytes = std::size_t{20} << 10;
 
-// Of one beam search, for what it places at once.
+// Scratch of one beam search, for what it places at once.
 std::size_t scratch_bytes(std::size_t candidates, std::size_t slices, int devices, int limits) {
   const PlacementShape of_candidate{.devices = devices, .limits = limits};
   return candidates * (placement_scratch_bytes(of_candidate) + slices * sizeof(std::uint32_t) +
@@ -117,7 +117,7 @@ BeamShape choose_beam_shape(const DeviceContext& context, const BeamSizes& sizes
   if (most <= kMostDeskBytes && has_room_beside(context, devices, limits, comm_width, most)) {
     BeamShape shape{shape_beside(most), {}};
     shape.desk = desk_for(shape.placement.slots);
-    // What further slots would have needed may be what the networks' weights lack.
+    // The room of slots that are left out may be enough for the networks' weights.
     const PlacementShape roomier = shape_beside(shape.desk.total);
     if (roomier.slots == shape.placement.slots) shape.placement = roomier;
     // Who has a desk has the finished placements there, too.
@@ -208,7 +208,7 @@ void BeamLaunches::prepare() {
     }
   }
   output_bytes_ = outputs.bytes();
-  // What blocks need, in launches that follow one another.
+  // Memory that blocks need, in launches that follow one another.
   std::size_t order_bytes = 0;
   std::size_t result_bytes = 0;
   std::size_t rows_bytes = 0;

@@ -44,7 +44,7 @@ class BeamLaunches final : public Launches {
     const BeamProblem* beam;
     BeamOutcome* outcome;
     BeamSizes sizes;
-    std::size_t result_at = 0;  ///< Of a BeamResultView in the output, with its splits behind it.
+    std::size_t result_at = 0;  ///< BeamResultView in the output, with its splits behind it.
   };
   /// Requests of one launch: tasks with the same numbers of devices and limits and beams of the
   /// same width, as many as there is memory for.
@@ -53,7 +53,7 @@ class BeamLaunches final : public Launches {
     std::size_t end_request;
     PlacementShape shape;
     std::size_t blocks_per_beam = 0;
-    std::size_t most_items = 0;  ///< Of a level of a beam.
+    std::size_t most_items = 0;  ///< Most items of a level of a beam.
     BeamSizes sizes = {};        ///< Enough for all of them.
     std::size_t candidates = 0;  ///< That are placed at once, at most; of all beams.
     DeskLayout desk = {};

@@ -93,7 +93,7 @@ class CudaBackend final : public Backend {
     });
   }
 
-  /// What each device has to do, of those that have anything.
+  /// Deals the requests to the devices; leaves out devices that get none.
   template <class OfKind, typename OfRequest, typename Add>
   [[nodiscard]] std::vector<OfKind> dealt(std::span<const OfRequest> requests,
                                           const Add& add) const {

@@ -39,7 +39,7 @@ class CudaSession final : public PlacementSession {
   int comm_width_;
   ObjectPool<SessionMemory>::Lease memory_;
   std::size_t upload_bytes_ = 0;  ///< 0: done.
-  PlacementCounters counters_;    ///< Of the device.
+  PlacementCounters counters_;    ///< Work of the device.
 };
 
 }  // namespace neuroshard::gpu

@@ -9,8 +9,8 @@
 
 namespace neuroshard::gpu {
 
-/// What one call needs while it runs. Buffers keep their size, so that a steady load allocates
-/// nothing.
+/// Memory and stream of one call while it runs. Buffers keep their size, so that a steady load
+/// allocates nothing.
 struct Workspace {
   Stream stream;
   PinnedBuffer host_in;
@@ -21,11 +21,11 @@ struct Workspace {
   /// True while the stream may have work.
   bool busy = false;
 
-  /// Waits for work that a call left behind when it failed. What went wrong was thrown by then.
+  /// Waits for work that a call left behind when it failed. Its error was thrown by then.
   void settle() noexcept;
 };
 
-/// What one session keeps: its task in device memory, and the copy that goes there.
+/// Memory of one session: its task in device memory, and the copy that goes there.
 struct SessionMemory {
   PinnedBuffer host;
   DeviceBuffer device;

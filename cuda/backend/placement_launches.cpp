@@ -22,12 +22,12 @@ static_assert(kMaxPieces * kMaxDim <= 0x7FFFFFFF);
 
 // Finished placements of one launch that wait in device memory for the communication networks.
 constexpr std::size_t kMaxScratchBytes = std::size_t{256} << 20;
-// Those of a block wait in shared memory if they are no more than this.
+// Finished placements of a block wait in shared memory if they are no more than this.
 constexpr std::size_t kMostSharedRows = 4096;
 
 // Warps of a block if its candidates have less.
 constexpr int kUsualWarps = 6;
-// Of a multiprocessor. With a warp for each, a step is done soonest (docs/kernels.md).
+// Schedulers of a multiprocessor. With a warp for each, a step is done soonest (docs/kernels.md).
 constexpr int kSchedulers = 4;
 static_assert(kMostParts * kSchedulers == kMaxPlacementWarps);
 // 168 registers a thread let this many warps stay on a multiprocessor: one block, or two usual
@@ -76,7 +76,7 @@ PlacementShape choose_shape(const DeviceContext& context, std::size_t candidates
                             int limits, int comm_width, std::size_t desk_bytes) {
   PlacementShape shape = shape_of_a_warp(context, devices, limits, comm_width);
   const std::size_t available = context.shared_bytes() - sizeof(BeamControl) - desk_bytes;
-  // Of one of two blocks that share a multiprocessor. CUDA keeps 1 KiB of each for itself.
+  // Bytes of one of two blocks that share a multiprocessor. CUDA keeps 1 KiB of each for itself.
   const std::size_t half = (context.shared_bytes() - 1024) / 2 - sizeof(BeamControl) - desk_bytes;
   const std::size_t least = least_bytes(shape);
   if (least > available) {

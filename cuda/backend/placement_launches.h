@@ -42,7 +42,7 @@ class PlacementLaunches final : public Launches {
     std::span<CandidateResult> results;
     std::vector<std::size_t> placed;   ///< Candidates: of equal ones, the first.
     std::vector<std::size_t> same_as;  ///< [candidates]: index into `placed`.
-    std::size_t first_result = 0;      ///< Of [placed, PlacementShape::parts].
+    std::size_t first_result = 0;      ///< First of results [placed, PlacementShape::parts].
   };
   /// Requests of one launch: tasks with the same numbers of devices and limits.
   struct Group {

@@ -40,7 +40,7 @@ class PinnedBuffer {
 
   void reserve(std::size_t bytes);
   [[nodiscard]] std::byte* host() const { return host_; }
-  /// The same memory, as kernels address it.
+  /// Address of the memory in kernels.
   [[nodiscard]] std::byte* device() const { return mapped_; }
 
  private:

@@ -27,7 +27,7 @@ class CurrentDevice {
   bool pushed_ = false;
 };
 
-/// Of this thread.
+/// Current device of this thread.
 [[nodiscard]] int current_device();
 
 }  // namespace neuroshard::gpu

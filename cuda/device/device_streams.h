@@ -23,7 +23,7 @@ class DeviceStreams {
   /// Keeps at most about `max_bytes` beside those of the latest sample. Borrows `store`.
   DeviceStreams(StreamStore& store, std::size_t max_bytes) : store_(store), max_bytes_(max_bytes) {}
 
-  /// Those asked for after this stay until the next call.
+  /// Begins a sample: lookups asked for after this stay until the next call.
   void begin_sample() { ++sample_; }
   /// Lookups of `table`, copied to the current device unless they are there.
   [[nodiscard]] Lookups get(std::size_t table, const Stream& stream);

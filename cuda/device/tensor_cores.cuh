@@ -6,9 +6,10 @@
 
 namespace neuroshard::gpu {
 
-/// Products on tensor cores at nearly the accuracy of fp32: a number is split into two of TF32
-/// (a significand of 11 bits each), x = high + low, and a product into three. What is left out,
-/// low * low, is 2^-22 of the product. Tests on the CPU carry out the same steps (`#else` below).
+/// Products on tensor cores at nearly the accuracy of fp32: a number is split into two of TF32 (a
+/// significand of 11 bits each), x = high + low, and a product into three. The term that is left
+/// out, low * low, is 2^-22 of the product. Tests on the CPU carry out the same steps (`#else`
+/// below).
 
 /// Rounded to TF32: to nearest, halves away from 0, as fp32 bits.
 __device__ inline unsigned to_tf32(float x) {

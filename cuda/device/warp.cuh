@@ -95,7 +95,7 @@ __device__ inline std::uint64_t warp_min(std::uint64_t x) {
   return static_cast<std::uint64_t>(lowest) << 32 | __reduce_min_sync(kAllLanes, low);
 }
 
-/// Of numbers that are not NaN.
+/// Numbers must not be NaN.
 __device__ inline double warp_min(double x) { return number_of(warp_min(order_of(x))); }
 __device__ inline double warp_max(double x) { return number_of(~warp_min(~order_of(x))); }
 

@@ -143,8 +143,8 @@ __device__ inline void tile_dense_layer(const LayerView& layer, const float* in,
   }
 }
 
-/// What lies at `address` in a network's memory, in a copy of that in shared memory, at this
-/// offset. Of the block's memory: so the compiler sees that it is shared.
+/// Finds `address` of a network's memory in the copy at offset `copy` of shared memory. The offset
+/// is into the block's memory, so that the compiler sees that it is shared.
 template <typename T>
 __device__ inline const T* in_copy(const MlpView& mlp, int copy, const T* address) {
   const auto offset = reinterpret_cast<const std::byte*>(address) - mlp.memory;
@@ -207,9 +207,9 @@ __device__ inline const float* tile_mlp(const MlpView& mlp, float* tiles, int ti
   return tiles + mlp.count % 2 * tile_floats;
 }
 
-/// The same for up to kRowsPerThread rows, with weights in shared memory; the last layer without
-/// ReLU. A thread computes an output of all rows. Between two barriers little but the products is
-/// done.
+/// Runs the network for up to kRowsPerThread rows, with weights in shared memory; the last layer
+/// without ReLU. A thread computes an output of all rows. Between two barriers little but the
+/// products is done.
 __device__ inline const float* few_rows_mlp(const MlpView& mlp, int copy, float* tiles,
                                             int tile_floats, int stride, int rows) {
   // Beyond the last row that one is computed again, and stored again, to the last bit.

@@ -11,7 +11,7 @@ struct CommArgs {
   int devices = 0;
   float log2_devices = 0.0F;
   const float* dim_sums = nullptr;          ///< [placements, devices]
-  const float* start_offsets_ms = nullptr;  ///< The same; null in the backward pass.
+  const float* start_offsets_ms = nullptr;  ///< [placements, devices]; null in the backward pass.
   float* cost_ms = nullptr;                 ///< [placements, devices]
   int placements = 0;
   int placements_per_block = 0;

@@ -13,7 +13,7 @@ NEUROSHARD_HOST_DEVICE constexpr int tile_stride(int width) { return round_to_4(
 /// Rows of such a tile, at most.
 inline constexpr int kMaxTileRows = 32;
 
-/// What all devices of a placement share as inputs of the symmetric network
+/// Inputs of the symmetric network that all devices of a placement share
 /// (core/models/symmetric_comm_features.h, docs/arithmetic.md rule 8).
 struct SharedInputs {
   float mean_dim_sum;
@@ -30,7 +30,7 @@ NEUROSHARD_HOST_DEVICE constexpr std::size_t comm_tile_bytes(int width, int rows
          (2 * static_cast<std::size_t>(tile_stride(width)) * sizeof(float) + sizeof(SharedInputs));
 }
 
-/// The same with room for the weights of a network behind them.
+/// Bytes of a tile with room for the weights of a network behind it.
 NEUROSHARD_HOST_DEVICE constexpr std::size_t comm_bytes(int width, int rows, int weight_bytes) {
   return comm_tile_bytes(width, rows) + static_cast<std::size_t>(weight_bytes);
 }

@@ -45,7 +45,7 @@ class RegisterHead {
 
   __device__ float operator()(const float* sum) const { return total(partial(sum)); }
 
-  /// What a lane adds to the cost. All that it reads of `sum` it has then read.
+  /// A lane's part of the cost. The lane has then read all that it needs of `sum`.
   __device__ float partial(const float* sum) const {
     float unit[kUnits];
 #pragma unroll

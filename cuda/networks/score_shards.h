@@ -42,8 +42,8 @@ void score_shards_gemm(const ScoreArgs& args, int multiprocessors, std::size_t m
                        cudaStream_t stream);
 void prepare_score_shards_gemm(std::size_t max_shared_bytes);
 
-/// The same on tensor cores (score_shards_tensor.cu), for the same head: costs within 1e-5 of the
-/// others, relative to what is added up, instead of equal. Only on request.
+/// Scores on tensor cores (score_shards_tensor.cu), for the same head. Costs are within 1e-5 of the
+/// others, relative to what is added up, instead of equal. It runs only on request.
 void score_shards_tensor(const ScoreArgs& args, int multiprocessors, std::size_t max_shared_bytes,
                          cudaStream_t stream);
 void prepare_score_shards_tensor(std::size_t max_shared_bytes);

@@ -11,12 +11,12 @@ constexpr int kWarps = 16;
 constexpr int kThreads = kWarps * kWarpSize;
 constexpr int kRows = 4;                      // Rows of lanes share 32 shards,
 constexpr int kColumns = kWarpSize / kRows;   // columns of lanes the hidden units.
-constexpr int kShards = kTileShards / kRows;  // Of a lane: side by side, two quads of them;
+constexpr int kShards = kTileShards / kRows;  // Shards of a lane: side by side, two quads of them;
 constexpr int kUnits = kHidden / kColumns;    // units column, column + 8, ...
 static_assert(kShards == 8 && kUnits == 8);
 
 struct GemmMemory {
-  // Of the units of a column: the first four, then those 32 further on.
+  // Quads of a column's units: the first four, then those 32 further on.
   float4 weight[kSumWidth][2][kColumns];
   float4 bias[2][kColumns];
   float4 output_weight[2][kColumns];
@@ -42,7 +42,7 @@ __device__ void load_weights(const MlpView& head, GemmMemory& memory) {
   }
 }
 
-// What a lane has of the hidden layer.
+// A lane's part of the hidden layer.
 using Units = float[kShards][kUnits];
 
 // Takes four inputs. `start`: units start at their biases.

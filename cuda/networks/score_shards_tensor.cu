@@ -14,9 +14,9 @@ constexpr int kInputTiles = kSumWidth / 8;   // 8 inputs
 constexpr int kColumnTiles = kHidden / 8;    // and 8 hidden units.
 
 struct TensorMemory {
-  // Of each lane: high and low parts of its two weights of a product.
+  // High and low parts of each lane's two weights of a product.
   uint4 weight[kColumnTiles][kInputTiles][kWarpSize];
-  TileSums bias[kColumnTiles][4];  // Of lanes with the same columns.
+  TileSums bias[kColumnTiles][4];  // Lanes with the same columns share an entry.
   float2 output_weight[kColumnTiles][4];
 };
 

@@ -21,9 +21,9 @@ inline constexpr int kSumQuads = kSumWidth / 4;
 inline constexpr int kTileShards = kWarpSize;
 static_assert(kMaxScoredPieces * kSumQuads <= std::size_t{1} << 32);
 
-/// What lies in shared memory behind that of a kernel itself: ids [warps, ids], then embeddings.
+/// Contents of shared memory behind that of a kernel itself: ids [warps, ids], then embeddings.
 struct GatherShape {
-  int ids = 0;  ///< Of a tile, a multiple of 4.
+  int ids = 0;  ///< Room of a tile, a multiple of 4.
   bool rows_in_shared = false;
   std::size_t bytes = 0;
 };
@@ -194,7 +194,7 @@ class ShardGather {
  private:
   /// Ids lie in shared memory as they do in device memory, from the quad of the first one on.
   struct Tile {
-    std::uint32_t base;   ///< What lies before that quad.
+    std::uint32_t base;   ///< Ids before that quad.
     std::uint32_t count;  ///< From there on.
     std::uint32_t longest;
     std::uint32_t shortest;
@@ -294,10 +294,10 @@ class ShardGather {
   }
 
   const ScoreArgs& args_;  ///< The kernel's argument: kept in constant memory, not in registers.
-  std::uint32_t ids_;      ///< Of this warp [capacity_]: address in shared memory.
+  std::uint32_t ids_;      ///< Ids of this warp [capacity_]: address in shared memory.
   std::uint32_t capacity_;
-  /// Of row 0, in the order in which they are read: addresses in shared memory, or quads
-  /// of args.embeddings.
+  /// Quads of row 0, in the order in which they are read: addresses in shared memory, or quads of
+  /// args.embeddings.
   std::uint32_t row_[kGatherQuads];
 };
 

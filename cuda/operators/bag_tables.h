@@ -11,7 +11,7 @@ struct BagTable {
   const std::int64_t* indices = nullptr;
   const std::int64_t* offsets = nullptr;  ///< batch + 1 entries, first 0.
   std::int64_t lookups = 0;
-  std::int64_t first_lookup = 0;  ///< Of the table, among those of all tables.
+  std::int64_t first_lookup = 0;  ///< First lookup of the table among those of all tables.
   std::uint32_t first_key = 0;    ///< Keys are rows numbered through all tables.
   int dim = 0;
   int column = 0;      ///< In the output.
@@ -22,7 +22,7 @@ struct BagTable {
 /// Chunks of one level of update_rows: those of one table.
 struct ChunkRange {
   std::int64_t chunks = 0;
-  std::int64_t first_float = 0;  ///< Of their partial sums [chunks, dim].
+  std::int64_t first_float = 0;  ///< First of their partial sums [chunks, dim].
   unsigned first_block = 0;
 };
 

@@ -40,7 +40,7 @@ class CudaOperator {
   struct Level {
     std::vector<ChunkRange> ranges;  // [tables]
     std::int64_t child_width = 1;
-    std::int64_t floats = 0;  // Of one of the two partial sums.
+    std::int64_t floats = 0;  // Size of one of the two partial sums.
     unsigned blocks = 0;
   };
   struct Layout;

@@ -40,7 +40,7 @@ std::size_t free_bytes() {
 
 float* floats(const DeviceBuffer& buffer) { return reinterpret_cast<float*>(buffer.data()); }
 
-// What depends on the sample. Only ever grows; made anew to give memory back.
+// Memory that depends on the sample. It only ever grows, and is made anew to give memory back.
 struct SampleMemory {
   SampleMemory(const Stream& stream, StreamStore& store, std::size_t max_stream_bytes)
       : streams(store, max_stream_bytes), fused(stream) {}

@@ -14,10 +14,10 @@ namespace neuroshard {
 
 struct CudaSourceOptions {
   MeasurementProtocol protocol;
-  std::int64_t memory_bytes = std::int64_t{4} << 30;  ///< Of the weights of a shard.
+  std::int64_t memory_bytes = std::int64_t{4} << 30;  ///< Limit for the weights of a shard.
 };
 
-/// What the kernels of an operator read and wrote, whether it came from memory or from a cache, and
+/// Bytes that the kernels of an operator read and wrote, whether from memory or from a cache, and
 /// how long they took. The distinct rows are those that the tables' statistics promise.
 struct OperatorTraffic {
   double forward_bytes = 0.0;
@@ -37,7 +37,7 @@ struct OperatorTraffic {
 /// A source that knows how well it uses its device.
 class CudaSource : public ComputeCostSource {
  public:
-  /// Of the timed runs of all samples so far.
+  /// Traffic of the timed runs of all samples so far.
   [[nodiscard]] virtual OperatorTraffic traffic() const = 0;
   /// Bytes read and written per nanosecond by a large copy within the device's memory.
   [[nodiscard]] virtual double copy_gb_per_s() = 0;

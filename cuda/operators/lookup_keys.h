@@ -16,7 +16,8 @@ struct KeyArgs {
   std::uint32_t* samples = nullptr;  ///< [lookups of all tables]
 };
 
-/// What update_rows sorts: key and sample of every lookup, in the order of tables and lookups.
+/// Writes the input of update_rows: key and sample of every lookup, in the order of tables and
+/// lookups.
 void write_lookup_keys(const KeyArgs& args, cudaStream_t stream);
 
 }  // namespace neuroshard::gpu

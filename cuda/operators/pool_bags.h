@@ -12,7 +12,7 @@ struct PoolArgs {
   const BagTable* tables = nullptr;  ///< In device memory.
   int count = 0;
   std::int64_t batch = 0;
-  std::int64_t stride = 0;  ///< Of a sample of the output: the sum of the dims.
+  std::int64_t stride = 0;  ///< Floats of a sample of the output: the sum of the dims.
   float* output = nullptr;  ///< [batch, stride]
 };
 

@@ -7,7 +7,7 @@ namespace {
 
 constexpr int kAtOnce = 4;
 
-// What a group of lanes works on: chunk `chunk` of a table, and the lookups [begin, end) in it.
+// A group of lanes works on chunk `chunk` of a table, and the lookups [begin, end) in it.
 struct Chunk {
   std::int64_t chunk = -1;  ///< Negative: none.
   std::int64_t begin = 0;

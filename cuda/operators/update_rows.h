@@ -13,10 +13,10 @@ inline constexpr int kChunkWidth = 32;
 
 /// Where a chunk of a level leaves the sums of rows of which it has only some of the lookups.
 struct PartialSums {
-  /// Of the row that began in an earlier chunk. If all its lookups are of one row that also goes
-  /// on, the sum is here.
+  /// Sum of the row that began in an earlier chunk. If all lookups of the chunk are of one row that
+  /// also goes on, the sum is here.
   float* head = nullptr;
-  float* tail = nullptr;  ///< Of the row that goes on in the next chunk.
+  float* tail = nullptr;  ///< Sum of the row that goes on in the next chunk.
 };
 
 struct UpdateArgs {

@@ -22,9 +22,9 @@ __device__ void start_copy(void* to, const void* from, std::size_t bytes) {
 }
 
 /// A block with a beam search in its hands: where everything is. `kDesk`: it has a desk
-/// (DeskLayout). What lies in device memory is as far away as L2, some 270 cycles, and between two
-/// levels nothing else is done meanwhile: so everything is loaded before it is waited for, or all
-/// at once, and changed in shared memory.
+/// (DeskLayout). Device memory is as far away as L2, some 270 cycles, and between two levels
+/// nothing else is done meanwhile. So everything is loaded before it is waited for, or all at once,
+/// and changed in shared memory.
 template <bool kDesk>
 class BeamBlock {
  public:
@@ -124,8 +124,8 @@ class BeamBlock {
       return args_.piece_ids;
     }
   }
-  /// Of the block's orders, in piece_ids(). A slot has all of it: known when compiled, parts of it
-  /// would be added anew in each step.
+  /// Index of the block's orders in piece_ids(). A slot has all of it: known when compiled, parts
+  /// of it would be added anew in each step.
   [[nodiscard]] __device__ std::uint32_t first_order() const {
     if constexpr (kDesk) {
       return args_.desk.orders / static_cast<std::uint32_t>(sizeof(std::uint32_t));

@@ -4,8 +4,8 @@
 
 namespace neuroshard::gpu {
 
-/// What is done between two levels of a beam search, by the block that completed the last one.
-/// Every function is for the whole block, if it does not say otherwise.
+/// Work between two levels of a beam search, by the block that completed the last one. Every
+/// function is for the whole block, if it does not say otherwise.
 template <bool kDesk>
 class BeamLevels {
  public:
@@ -81,7 +81,7 @@ class BeamLevels {
  private:
   static constexpr unsigned kEvenLanes = 0x55555555U;
 
-  // Of state number `s` of a level, by one warp. No slices: it has no children.
+  // Tries the slices of state number `s` of a level, by one warp. No slices: it has no children.
   __device__ void try_slices(std::byte* level, int s, int slices, std::uint32_t key) const {
     const auto most = static_cast<int>(block_.args().most_children);
     const int first = 1 + s * most;
@@ -108,7 +108,8 @@ class BeamLevels {
       PricedChild best{.order = kNotPriced};
       if (block_.children(level)[c].state != kNoChild) {
         const auto same = static_cast<int>(block_.words(level, block_.args().layout.same_as)[c]);
-        // Of each part all at once: else limits would be loaded where costs are known to be lower.
+        // Results of all parts are loaded at once: else limits would be loaded where costs are
+        // known to be lower.
         uint4 results[kMostParts];
 #pragma unroll
         for (int part = 0; part < kMostParts; ++part) {
@@ -203,7 +204,7 @@ class BeamLevels {
   }
 
   // The first of candidates [1, c] with the key of c, or c. By a warp: two lanes side by side look
-  // through half of the keys each. Those that are no candidates' may be anything.
+  // through half of the keys each. Keys of no candidate may be anything.
   [[nodiscard]] __device__ int first_with_key(int c) const {
     const std::uint32_t* keys = block_.words(block_.desk(), block_.args().layout.keys);
     const std::uint32_t key = keys[c];

@@ -7,9 +7,9 @@ namespace neuroshard::gpu {
 
 /// States of column splits, as search/split_state.h has them; each function by one warp.
 struct BeamState {
-  std::uint32_t* pieces;   ///< Of each slice.
+  std::uint32_t* pieces;   ///< Piece of each slice.
   std::uint32_t* by_cost;  ///< Slices in the order of placement: costliest first.
-  std::uint32_t* by_size;  ///< Largest first. Of equal slices in either the later one goes first.
+  std::uint32_t* by_size;  ///< Largest first. The later of equal slices goes first in either.
   std::int32_t* splits;
   std::uint32_t* halved;  ///< Pieces that were halved, ascending.
 };
@@ -24,7 +24,7 @@ __device__ inline BeamState state_of(const BeamLayout& layout, std::byte* level,
           reinterpret_cast<std::uint32_t*>(at + layout.halved)};
 }
 
-/// What the search must know of pieces.
+/// Properties of pieces that the search must know.
 struct BeamPieces {
   const float* cost_ms;
   const PieceView* pieces;
@@ -220,7 +220,7 @@ __device__ inline std::uint64_t order_of_cost(double cost_ms) { return order_of(
 /// candidates in registers: few levels have more than 64.
 class CostOrder {
  public:
-  /// Of candidates [1, count).
+  /// Orders candidates [1, count).
   __device__ CostOrder(const PricedChild* priced, int count) : priced_(priced), count_(count) {
 #pragma unroll
     for (int k = 0; k < kKept; ++k) {
@@ -259,7 +259,7 @@ class CostOrder {
   const PricedChild* priced_;
   int count_;
   std::uint64_t kept_[kKept];
-  std::uint64_t order_ = 0;  ///< Of the last one.
+  std::uint64_t order_ = 0;  ///< Order of the last one.
   int last_ = -1;
 };
 

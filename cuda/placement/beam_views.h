@@ -27,7 +27,7 @@ inline constexpr int kMostCompared = 512;
 
 /// Sizes of a beam search: what bounds its memory.
 struct BeamSizes {
-  int slices = 0;  ///< Of the state that it sets out from.
+  int slices = 0;  ///< Slices of the state that it sets out from.
   int width = 0;
   int candidates = 0;  ///< Costliest slices tried per state, and as many largest.
   int max_splits = 0;
@@ -35,7 +35,7 @@ struct BeamSizes {
   [[nodiscard]] NEUROSHARD_HOST_DEVICE constexpr std::size_t most_slices() const {
     return static_cast<std::size_t>(slices) + static_cast<std::size_t>(max_splits);
   }
-  /// Of one state.
+  /// Most children of one state.
   [[nodiscard]] NEUROSHARD_HOST_DEVICE constexpr std::size_t most_children() const {
     const std::size_t tried = 2 * static_cast<std::size_t>(candidates);
     return tried < most_slices() ? tried : most_slices();
@@ -55,17 +55,17 @@ constexpr BeamSizes enough_for(const BeamSizes& a, const BeamSizes& b) {
           .max_splits = larger(a.max_splits, b.max_splits)};
 }
 
-/// What is known of a level besides its states and candidates.
+/// Data of a level besides its states and candidates.
 struct LevelHead {
-  double best_ms = 0.0;  ///< Of the levels before.
+  double best_ms = 0.0;  ///< Best cost of the levels before.
   std::int32_t best_limit = -1;
   std::int32_t best_splits = 0;
   std::uint32_t candidates = 0;
-  std::uint32_t placed = 0;    ///< Of these; the others have the same pieces.
+  std::uint32_t placed = 0;    ///< Number of these; the others have the same pieces.
   std::uint64_t examined = 0;  ///< Candidates of the levels before.
 };
 
-/// What a candidate costs, under the best of its limits.
+/// Cost of a candidate, under the best of its limits.
 struct PricedChild {
   double cost_ms = 0.0;
   std::uint64_t order = 0;  ///< As the costs; kNotPriced: no candidate.
@@ -143,7 +143,7 @@ struct BeamProgress {
 };
 inline constexpr std::uint32_t kSearchOver = 0xFFFFFFFFU;
 
-/// What comes of a beam search; the splits lie elsewhere.
+/// Result of a beam search; the splits lie elsewhere.
 struct BeamResultView {
   double cost_ms = 0.0;
   std::int32_t limit = -1;
@@ -165,10 +165,10 @@ struct BeamView {
   BeamResultView* result = nullptr;
   std::int32_t* splits = nullptr;  ///< [sizes.max_splits], of the result.
   BeamSizes sizes;
-  std::uint32_t piece_count = 0;  ///< Of the session.
+  std::uint32_t piece_count = 0;  ///< Pieces of the session.
   /// Whether the same pieces in any order make the same placements: pieces of equal cost are equal.
   bool merges = false;
-  /// Of [shape.parts, BeamArgs::most_candidates] among those of the launch.
+  /// Index of results [shape.parts, BeamArgs::most_candidates] among those of the launch.
   std::uint32_t first_result = 0;
 };
 
@@ -183,7 +183,7 @@ struct DeskLayout {
   std::uint32_t total = 0;
 };
 
-/// Of the largest beam of a launch, as offsets from the desk's beginning; `beam_bytes`:
+/// Layout for the largest beam of a launch, as offsets from the desk's beginning. `beam_bytes` is
 /// BeamLayout::total.
 constexpr DeskLayout desk_layout(std::size_t beam_bytes, std::size_t pieces, std::size_t slots,
                                  std::size_t most_slices) {
@@ -202,7 +202,7 @@ constexpr DeskLayout desk_layout(std::size_t beam_bytes, std::size_t pieces, std
 /// Equal candidates of a level are looked for by two lanes each: so many a warp has at a time.
 inline constexpr int kCandidatesOfWarp = 16;
 
-/// What a block knows of its search, in shared memory.
+/// Data of a block about its search, in shared memory.
 struct BeamControl {
   BeamView beam;
   SessionView session;
@@ -224,11 +224,11 @@ inline constexpr int kMaxBeamWidth = 32;
 struct BeamArgs {
   const BeamView* beams = nullptr;
   unsigned count = 1;
-  std::uint32_t most_items = 0;  ///< Of a level; of any beam of the launch.
+  std::uint32_t most_items = 0;  ///< Most items of a level, in any beam of the launch.
   std::uint32_t most_slices = 0;
-  std::uint32_t most_children = 0;  ///< Of a state.
+  std::uint32_t most_children = 0;  ///< Most children of a state.
   std::uint32_t most_candidates = 0;
-  /// Of all of them, as large as any needs it.
+  /// Layout for all of them, as large as any needs it.
   BeamLayout layout = {};
   std::uint32_t control = 0;  ///< Offset in the block's shared memory, behind that of a placement.
   DeskLayout desk = {};       ///< Nothing, if there is no room. In a launch in the block's memory.

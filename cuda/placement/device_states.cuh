@@ -5,22 +5,23 @@
 
 namespace neuroshard::gpu {
 
-/// What greedy placement knows of the devices of one run: cost, memory and dim sum of each. Owned
-/// by one warp; all lanes call every function. (The sums of embeddings are kept apart.)
+/// Devices of one run of greedy placement: cost, memory and dim sum of each. One warp owns them;
+/// all lanes call every function. (The sums of embeddings are kept apart.)
 ///
-/// What one lane writes and another reads may be in shared memory. A __syncwarp must lie between
-/// choose() or for_each() and the next reset(), load() or add(), between reset() or load() and
-/// choose(), and set_cost() between add() and choose(), as the steps of a placement have it anyway.
+/// Values that one lane writes and another reads may be in shared memory. A __syncwarp must lie
+/// between choose() or for_each() and the next reset(), load() or add(), between reset() or load()
+/// and choose(), and set_cost() between add() and choose(), as the steps of a placement have it
+/// anyway.
 
 struct DeviceChoice {
   int device;           ///< -1: nothing fits.
   bool within_tighter;  ///< The device also has room under the tighter limit.
 };
 
-/// What can be said of the device for the next piece before the last one's has its new cost: it is
-/// either that device again or its rival, the cheapest of the others. Bounds tell which; they leave
-/// out what only LaneDevices::choose() can decide: equal costs, costs that are not finite, no
-/// device at all, and a device beyond the tighter limit.
+/// Prediction of the device for the next piece before the last one's has its new cost: it is either
+/// that device again or its rival, the cheapest of the others. Bounds tell which; they leave out
+/// what only LaneDevices::choose() can decide: equal costs, costs that are not finite, no device at
+/// all, and a device beyond the tighter limit.
 struct NextChoice {
   int rival;             ///< -1: not known.
   float same_below_ms;   ///< With a cost below this it is the same device,

@@ -64,7 +64,7 @@ __device__ inline float* shared_rows(const PlacementArgs& args) {
   return reinterpret_cast<float*>(dynamic_shared_memory() + args.layout.rows);
 }
 
-/// What a block has evaluated, once place_block() is done and there was a barrier.
+/// Evaluations of a block, once place_block() is done and there was a barrier.
 struct BlockCounts {
   unsigned heads;
   unsigned placements;
@@ -112,7 +112,7 @@ __device__ void place_block(const PlacementArgs& args, const Work& work) {
   // Most blocks have one slot; a division takes as long as a quarter of a step.
   const int slot = shape.slots == 1 ? 0 : warp_index() / shape.warps_per_slot;
   const CandidateSlot candidate = work.slots()[slot];
-  // Of the candidate's warps, in all its slots.
+  // Number among the candidate's warps, in all its slots.
   const int warp = (static_cast<int>(candidate.part) - slot) * shape.warps_per_slot + warp_index();
   const int first_limit = args.first_limits[warp];
   const int end_limit = args.first_limits[warp + 1];

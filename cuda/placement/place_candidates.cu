@@ -5,7 +5,7 @@
 namespace neuroshard::gpu {
 namespace {
 
-/// What place_block() is to know of a block.
+/// Work of a block, for place_block().
 template <class Head>
 struct CandidateWork {
   const PlacementArgs& args;

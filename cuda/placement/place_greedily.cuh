@@ -5,7 +5,7 @@
 
 namespace neuroshard::gpu {
 
-/// What one warp has to do, in registers: read from memory, it would be read again in every step.
+/// Work of one warp, in registers: read from memory, it would be read again in every step.
 struct PlacementRun {
   const PieceView* pieces;
   const float* embeddings;
@@ -89,7 +89,7 @@ class PieceStream {
   unsigned step_;
   Piece now_;
   Piece after_;
-  std::uint32_t id_ = 0;  ///< Of the piece behind that.
+  std::uint32_t id_ = 0;  ///< Id of the piece behind that.
 };
 
 /// The shared memory of one warp.
@@ -144,9 +144,9 @@ __device__ unsigned place_greedily(const PlacementRun& run, const Head& head,
       const int dim = stream.dim();
       return Room{run.memory_bytes - stream.size_bytes(), limit - dim, tightest - dim};
     };
-    // Of the last device and its rival, sums with the piece whose turn it is are at `ahead`; that
-    // of the device that gets it is at `chosen`. Offsets in the block's memory: the compiler must
-    // see that it is shared, and would compute those in the warp's again and again.
+    // Sums of the last device and its rival with the piece whose turn it is are at `ahead`; that of
+    // the device that gets it is at `chosen`. These are offsets in the block's memory: the compiler
+    // must see that it is shared, and would compute offsets in the warp's again and again.
     auto* shared = reinterpret_cast<float*>(dynamic_shared_memory());
     const auto first = static_cast<int>(memory.new_sums - shared);
     int ahead = first;
@@ -190,7 +190,7 @@ __device__ unsigned place_greedily(const PlacementRun& run, const Head& head,
       __syncwarp();
       const float* sum = shared + chosen;
       const float partial = head.partial(sum);
-      // What does not need the new cost is done while that is computed.
+      // Work that does not need the new cost is done while that is computed.
       if constexpr (Devices::kLooksAhead) devices.set_cost(last, cost_ms);
       devices.add(device, stream.size_bytes(), stream.dim());
       stream.next();

@@ -23,14 +23,14 @@ struct PendingRun {
 /// More devices than a warp has lanes live in shared memory.
 inline constexpr int kMaxLaneDevices = 32;
 
-/// Of what placement knows of a device, in use in shared memory or saved there.
+/// Bytes that placement knows of a device, in use in shared memory or saved there.
 inline constexpr std::size_t kDeviceStateBytes = 16;
 
 NEUROSHARD_HOST_DEVICE constexpr std::size_t align_to_16(std::size_t bytes) {
   return (bytes + 15) / 16 * 16;
 }
 
-/// Of the tiles of the communication networks.
+/// Bytes of the tiles of the communication networks.
 constexpr std::size_t comm_bytes(const PlacementShape& shape) {
   return comm_bytes(shape.comm_width, shape.comm_rows, shape.comm_weight_bytes);
 }

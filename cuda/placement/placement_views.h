@@ -43,7 +43,7 @@ struct CandidateSlot {
   std::uint32_t first_piece = 0;  ///< Index into the list of piece ids.
   std::uint32_t pieces = 0;
   std::uint32_t result = kNoCandidate;  ///< Index into the results; kNoCandidate: an empty slot.
-  std::uint32_t part = 0;               ///< Of PlacementShape::parts.
+  std::uint32_t part = 0;               ///< Index below PlacementShape::parts.
 };
 
 /// Cost and limit are read as the 16 bytes that they begin with.
@@ -67,12 +67,12 @@ struct PlacementShape {
   int warps_per_slot = 1;
   int devices = 1;            ///< Largest of the launch, and so on.
   int width = 0;              ///< Floats of an embedding.
-  int limits = 1;             ///< Of a slot.
-  int all_limits = 1;         ///< Of a candidate.
+  int limits = 1;             ///< Limits of a slot.
+  int all_limits = 1;         ///< Limits of a candidate.
   int snapshots = 0;          ///< Unfinished runs that a warp can keep.
   int head_width = 0;         ///< Floats of a row of the generic head's scratch; 0: needs none.
-  int comm_width = 0;         ///< Of the communication networks.
-  int comm_rows = 0;          ///< Of a tile.
+  int comm_width = 0;         ///< Width of the communication networks.
+  int comm_rows = 0;          ///< Rows of a tile.
   int comm_weight_bytes = 0;  ///< For a copy of a network's weights; 0: no room for one.
   /// For copies of both networks' weights besides everything else, which are made before placing;
   /// 0: no room for them.
@@ -125,9 +125,9 @@ struct PlacementArgs {
   MlpView head;
   float empty_ms = 0.0F;  ///< head(0)
   PlacementShape shape;
-  // Of `shape`, by who launches a kernel: in one, they would be computed again and again.
+  // Layout of `shape`, by who launches a kernel: in one, it would be computed again and again.
   PlacementLayout layout = {};
-  /// Of each warp of a candidate; those of the next one are behind its limits.
+  /// First limit of each warp of a candidate; the next entry ends its limits.
   std::int32_t first_limits[kMaxPlacementWarps + 1] = {};
 };
 

@@ -80,7 +80,7 @@ __device__ void fill_slots(const BeamBlock<kDesk>& block) {
   }
 }
 
-/// What place_block() is to know of the block's item.
+/// Work of the block's item, for place_block().
 template <class Head, bool kDesk>
 struct ItemWork {
   const BeamBlock<kDesk>& block;

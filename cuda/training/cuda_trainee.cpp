@@ -50,7 +50,7 @@ std::size_t most_rows(std::span<const std::int64_t> sample_rows, std::size_t bat
   return std::max<std::size_t>(rows, 1);
 }
 
-// Of padded_width(inputs) floats, into rows of activations with their one.
+// Copies rows of padded_width(inputs) floats into rows of activations with their one.
 std::vector<float> with_ones(std::span<const float> inputs, int units) {
   const auto from = static_cast<std::size_t>(padded_width(units));
   const auto to = static_cast<std::size_t>(row_stride(units));
@@ -75,7 +75,7 @@ struct CudaTrainee::DeviceMemory {
   DeviceBuffer sample_rows;
   DeviceBuffer costs_ms;
 
-  // Of the epoch, or of the samples that are evaluated: samples, first rows, losses.
+  // Data of the epoch, or of the samples that are evaluated: samples, first rows, losses.
   PinnedBuffer host_samples;
   PinnedBuffer host_first_rows;
   PinnedBuffer host_losses;

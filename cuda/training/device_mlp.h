@@ -24,7 +24,8 @@ class DeviceMlp {
   // Rows of activations, [rows, row_stride(units)].
   [[nodiscard]] float* input_rows() const { return rows_.front().floats(); }
   [[nodiscard]] float* output_rows() const { return rows_.back().floats(); }
-  /// Of the loss by the outputs, which backward() takes, and by the inputs, which it leaves.
+  /// Gradients of the loss by the outputs, which backward() takes, and by the inputs, which it
+  /// leaves.
   [[nodiscard]] float* output_gradients() const { return gradients_.back().floats(); }
   [[nodiscard]] float* input_gradients() const { return gradients_.front().floats(); }
 
@@ -60,10 +61,10 @@ class DeviceMlp {
   bool has_biases_;
   DeviceBlas& blas_;
   const Stream& stream_;
-  std::vector<std::size_t> parameters_at_;  ///< Of each layer.
+  std::vector<std::size_t> parameters_at_;  ///< First parameter of each layer.
   std::size_t parameters_count_;
   std::vector<Floats> rows_;       ///< Inputs, then the outputs of each layer.
-  std::vector<Floats> gradients_;  ///< Of the loss by them.
+  std::vector<Floats> gradients_;  ///< Gradients of the loss by them.
   Floats parameters_;
   Floats gradient_;
   Floats mean_;

@@ -11,7 +11,7 @@
 
 namespace neuroshard::gpu {
 
-// What a step of training needs besides products of matrices. Rows of activations have a one behind
+// Kernels of a training step besides products of matrices. Rows of activations have a one behind
 // their last unit, which meets the biases in products, and zeros up to row_stride(units) floats.
 
 /// Floats from row to row: whole float4s.
@@ -59,7 +59,7 @@ struct LossArgs {
   training::CostLoss loss;
   double* losses = nullptr;  ///< [count], the mean over the costs of a sample.
   float* gradients =
-      nullptr;  ///< Of the batch's mean loss by outputs, [rows, stride]; may be null.
+      nullptr;  ///< Gradients of the batch's mean loss by outputs, [rows, stride]; may be null.
 };
 void take_losses(const LossArgs& args, cudaStream_t stream);
 
