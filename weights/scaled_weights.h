@@ -11,7 +11,7 @@ namespace neuroshard {
 /// * communication: that model's, on a network that it states (hardware_network());
 /// * all-reduces: those of the datasheets.
 ///
-/// Takes a second of one core. The same hardware gives the same models.
+/// Takes a second of one core. Equal hardware gives equal models.
 [[nodiscard]] CostModels scaled_weights(const Hardware& hardware);
 
 }  // namespace neuroshard

@@ -26,7 +26,7 @@ namespace {
 struct Range {
   double low = 0.0;
   double high = 0.0;
-  double ms = 0.0;    ///< What all wait for each.
+  double ms = 0.0;    ///< Time that all wait for each.
   double step = 0.0;  ///< 0: it may be any number.
 
   /// How much longer all may wait than for the least.
@@ -310,7 +310,7 @@ class BoundSearch {
   int all_tables_ = 0;
   LeastSizes least_;
   std::vector<PieceUses> uses_;  ///< By tables_, of the sizing that is looked at.
-  double replicas_ms_ = 0.0;     ///< Of all tables that may be replicas.
+  double replicas_ms_ = 0.0;     ///< Time of all tables that may be replicas.
   double bits_ = 0.0;
 };
 

@@ -81,7 +81,7 @@ struct PieceUses {
     double part = 1.0;
     double part_of_slices = 1.0;
   };
-  std::vector<Resources> slices;            ///< Those that do not fit take infinite time.
+  std::vector<Resources> slices;            ///< Slices that do not fit take infinite time.
   std::vector<std::vector<Blocks>> blocks;  ///< As in TablePieces.
   Resources rounding{};                     ///< So much less each block may take.
   std::vector<Resources> replica;           ///< By Sizing::devices; empty: it may not be one.

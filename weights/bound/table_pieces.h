@@ -12,7 +12,7 @@ namespace neuroshard {
 struct Piece {
   double added_ms = 0.0;
   double ms_per_bit = 0.0;  ///< By bits of the device's rows.
-  double bits = 0.0;        ///< Of its own rows.
+  double bits = 0.0;        ///< Bits of its own rows.
   double once_ms = 0.0;     ///< The device takes as long once, for all that is there.
   double columns = 0.0;
   double id_columns = 0.0;
@@ -26,7 +26,7 @@ struct BlockPieces {
   /// Blocks with less than a part of `together` in so many have once_ms of `each`; all others that
   /// of `together`. 0: both have the same.
   double frequent_rows = 0.0;
-  double whole_bits = 0.0;   ///< Of all rows, or as if so many were looked up alike.
+  double whole_bits = 0.0;   ///< Bits of all rows, or as if so many were looked up alike.
   double rounding = 0.0;     ///< Columns that each may have less by rounding,
   double id_rounding = 0.0;  ///< and columns of ids.
 };

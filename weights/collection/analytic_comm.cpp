@@ -58,7 +58,7 @@ double exchange_anywhere_ms(const NetworkSpec& network, std::span<const std::int
   return all_to_all_base_ms(nodes.count) + transfer_ms;
 }
 
-// The same with what each device and each node really send and receive.
+// Time of an exchange by what each device and each node really send and receive.
 double exchange_in_order_ms(const NetworkSpec& network, std::span<const std::int64_t> dim_sums,
                             double column_bytes) {
   const std::size_t devices = dim_sums.size();

@@ -43,8 +43,8 @@ struct OperatorPart {
 struct BlocksPart {
   OperatorPart lookups{};  ///< once_ms of operators with a block of a frequent row at least.
   double each_ms = 0.0;
-  double each_once_ms = 0.0;   ///< Of operators with any block.
-  double frequent_rows = 0.0;  ///< Of all blocks, in proportion. 0: nothing is known of them.
+  double each_once_ms = 0.0;   ///< once_ms of operators with any block.
+  double frequent_rows = 0.0;  ///< Sum over all blocks, in proportion. 0: nothing is known of them.
 };
 /// The tangent is exact for so many equal `blocks`, but for the sort; of infinitely many each row
 /// is read once. `even`: all rows are looked up alike; else nothing is said of rows.

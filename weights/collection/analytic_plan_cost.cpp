@@ -22,7 +22,7 @@ namespace {
 
 /// `tables_ms(device, tables, samples)`: compute cost of a device's tables, without its base load.
 using TablesCost = std::function<double(std::size_t, std::span<const Table>, double)>;
-/// Of the gradients of replicas, and the update by them.
+/// Cost of the gradients of replicas, and the update by them.
 using ReplicaGradientsCost = std::function<double(const ReplicaTraffic&)>;
 
 /// Histograms of tables are those of kDefaultBatchSize samples; here of those that they serve.

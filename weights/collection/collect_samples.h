@@ -29,7 +29,7 @@ void collect_compute_samples(std::span<const std::unique_ptr<ComputeCostSource>>
                              std::span<const Table> tables, const ComputeDrawOptions& options,
                              const CollectionRun& run, SampleLog& log);
 
-/// The same for communication samples, from one source.
+/// Collects communication samples, from one source.
 void collect_comm_samples(CommCostSource& source, const CommDrawOptions& options,
                           const CollectionRun& run, SampleLog& log);
 

@@ -9,8 +9,8 @@
 
 namespace neuroshard {
 
-/// What was measured, where and how: source, hardware, batch, seed, ... Two runs with the same
-/// description draw the same samples.
+/// Description of what was measured, where and how: source, hardware, batch, seed, ... Two runs
+/// with the same description draw the same samples.
 using CollectionDescription = std::map<std::string, std::string>;
 
 /// From the `collection.json` of `folder`; empty if it has none. Throws Error if that is malformed.

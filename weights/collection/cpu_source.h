@@ -12,7 +12,7 @@ namespace neuroshard {
 
 struct CpuSourceOptions {
   MeasurementProtocol protocol;
-  std::int64_t memory_bytes = std::int64_t{4} << 30;  ///< Of the weights of a shard.
+  std::int64_t memory_bytes = std::int64_t{4} << 30;  ///< Limit for the weights of a shard.
   int threads = 0;                                    ///< 0: one per core.
 };
 

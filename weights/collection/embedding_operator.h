@@ -15,7 +15,7 @@ struct OperatorTable {
   const std::int64_t* offsets = nullptr;  ///< batch + 1 entries, first 0.
 };
 
-/// Of the SGD in measured backward passes; small, so that the weights stay what they are.
+/// Rate of the SGD in measured backward passes; small, so that the weights stay what they are.
 inline constexpr float kMeasuredLearningRate = 1e-4F;
 
 /// The tables of one device. Sample `s` of the output (or gradient) [batch, dim_sum] has the sums

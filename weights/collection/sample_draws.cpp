@@ -10,7 +10,7 @@
 namespace neuroshard {
 namespace {
 
-// What a device of a column-split plan holds: slices of few tables, mostly of one dim.
+// Draws what a device of a column-split plan holds: slices of few tables, mostly of one dim.
 void draw_slices(std::span<const Table> augmented, Random& random, std::vector<int>& ids) {
   constexpr double kMostTables = 17.0;
   const std::size_t levels = dim_levels(augmented.front().dim).size();

@@ -36,9 +36,9 @@ struct ComputeDrawOptions {
 /// number log-uniform, or as many as the table has rows.
 [[nodiscard]] std::vector<Table> draw_row_blocks(std::span<const Table> tables, Random& random);
 
-/// The tables as fp32 sums with SGD, half of them, and each other one with any type of weights,
-/// optimizer and pooling, and with or without weights of lookups. Those that are not pooled have up
-/// to 32 times as many lookups.
+/// Draws half of the tables as fp32 sums with SGD. Each other one has any type of weights,
+/// optimizer and pooling, and may have weights of lookups. Unpooled tables have up to 32 times as
+/// many lookups.
 [[nodiscard]] std::vector<Table> draw_table_kinds(std::span<const Table> tables, Random& random);
 
 /// Draws the tables of one compute sample as the published program does: their number uniform in
@@ -69,7 +69,7 @@ struct CommDrawOptions {
   double start_offset_scale = 1.0;
   /// Draw placements of every kind instead; max_dim and the tables per device play no role then.
   bool wide = false;
-  /// Of wide draws: the largest of their typical dim sums.
+  /// For wide draws: the largest of their typical dim sums.
   int max_dim_sum = 8192;
 };
 

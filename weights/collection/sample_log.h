@@ -10,9 +10,9 @@
 
 namespace neuroshard {
 
-/// The data.txt of a collection: one line a sample, appended as they are measured. What a killed
-/// run has written stays; the part of a line that it may have left at the end is removed. What was
-/// appended reaches the disk within a second of the next append, and when the log is closed: a
+/// The data.txt of a collection: one line a sample, appended as they are measured. Lines that a
+/// killed run has written stay; the part of a line that it may have left at the end is removed.
+/// Appended lines reach the disk within a second of the next append, and when the log is closed: a
 /// machine that fails loses little more. All functions throw Error (kIo) naming the file.
 class SampleLog {
  public:

@@ -61,8 +61,8 @@ class RefusedText final : public nlohmann::json_sax<Json> {
   /// An array or object that has begun and not ended.
   struct Level {
     bool is_array = false;
-    std::size_t entries = 0;  ///< Of an array, that have begun.
-    std::string key;          ///< Of an object, the last.
+    std::size_t entries = 0;  ///< Entries of an array that have begun.
+    std::string key;          ///< Last key of an object.
   };
 
   bool begin_value() {
@@ -80,7 +80,7 @@ class RefusedText final : public nlohmann::json_sax<Json> {
     return true;
   }
 
-  /// Of the value that has begun last.
+  /// Fails on the value that has begun last.
   [[noreturn]] void fail_number(const std::string& text, const char* remedy) const {
     std::string place = where_;
     for (const auto& [is_array, entries, key] : levels_) {
@@ -172,7 +172,7 @@ std::string_view without_byte_order_mark(std::string_view text) {
 /// std::count() adds up in 64 bits, which takes it several times as long.
 std::size_t count_commas(std::string_view text) {
   constexpr std::size_t kLanes = 64;
-  constexpr std::size_t kMost = 255;  // What a lane can count.
+  constexpr std::size_t kMost = 255;  // Most that a lane can count.
   std::size_t commas = 0;
   while (text.size() >= kLanes) {
     std::array<std::uint8_t, kLanes> lanes{};

@@ -10,8 +10,8 @@
 
 namespace neuroshard {
 
-/// What a document may have, so that a hostile one costs neither time nor memory: reading takes
-/// time linear in the text, and memory of at most some 600 MiB.
+/// Limits of a document, so that a hostile one costs neither time nor memory. Reading takes time
+/// linear in the text, and memory of at most some 600 MiB.
 inline constexpr std::size_t kMaxJsonBytes = std::size_t{1} << 26;
 inline constexpr std::size_t kMaxJsonEntries = 4'000'000;  ///< Commas, as a bound of all entries.
 inline constexpr int kMaxJsonDepth = 32;
@@ -28,8 +28,8 @@ class JsonDocument {
  private:
   friend JsonDocument parse_json(std::string_view text, const std::string& where);
 
-  /// What a parser consists of depends on simdjson's compile definitions, so that only one file
-  /// looks into it.
+  /// The layout of a parser depends on simdjson's compile definitions, so that only one file looks
+  /// into it.
   struct Delete {
     void operator()(simdjson::dom::parser* parser) const;
   };
@@ -41,7 +41,7 @@ class JsonDocument {
 /// `where` opens every message. Throws Error (kInvalidInput), with line and column where the text
 /// is no JSON.
 [[nodiscard]] JsonDocument parse_json(std::string_view text, const std::string& where);
-/// The same from a file; also throws Error (kIo).
+/// Parses a file; also throws Error (kIo).
 [[nodiscard]] JsonDocument read_json_file(const std::filesystem::path& path);
 
 /// Whether `text` is one JSON value within the limits above.

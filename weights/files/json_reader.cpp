@@ -217,7 +217,7 @@ void JsonObject::reject_unknown_fields() const {
 }
 
 void JsonObject::fail_missing(std::string_view name) const {
-  // Those of its object that may yet be asked for are rarely so near to it.
+  // Fields of the object that may yet be asked for are rarely so near to it.
   std::vector<std::string> others;
   for (const Field& field : fields_) {
     if (!field.known) others.emplace_back(field.name);

@@ -96,7 +96,7 @@ class JsonObject {
 [[nodiscard]] std::int64_t json_integer(JsonValue value, const std::string& what, std::int64_t low,
                                         std::int64_t high);
 
-/// Likewise a number.
+/// A number outside of an object. `what` names it.
 [[nodiscard]] double json_number(JsonValue value, const std::string& what, double low, double high);
 
 /// A file's first two fields: throws Error unless "format" is `format` and "version" is one that

@@ -22,7 +22,7 @@ class Machine {
   [[noreturn]] void fail(const std::string& what) const;
 
   using Step = void (*)(Machine&);
-  /// What each opcode does; null if it is not allowed.
+  /// Step of each opcode; null if it is not allowed.
   static const std::array<Step, 256>& steps();
 
   // The program's bytes.

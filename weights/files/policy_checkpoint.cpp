@@ -12,7 +12,7 @@ namespace {
 
 void rename_tensor(TensorMap& tensors, const std::string& from, const std::string& to) {
   auto node = tensors.extract(from);
-  if (node.empty()) return;  // What is missing is told under its name in our files.
+  if (node.empty()) return;  // A missing tensor is reported under its name in our files.
   node.key() = to;
   tensors.insert(std::move(node));
 }

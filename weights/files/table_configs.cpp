@@ -75,7 +75,7 @@ std::string serialize_table_configs(std::span<const Table> tables, bool with_dim
     }
     if (bin_batch_size != kDefaultBatchSize) entry["bin_batch_size"] = bin_batch_size;
     if (with_dim) entry["dim"] = table.dim;
-    // What a task would say of all its tables: readers of the published format know neither.
+    // A task would say these of all its tables: readers of the published format know neither.
     if (table.memory.weight_type != WeightType::kFp32) {
       entry["weight_type"] = name_of(table.memory.weight_type);
     }

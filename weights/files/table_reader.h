@@ -32,7 +32,7 @@ class TableReader {
   [[nodiscard]] Result read(const JsonObject& object, Dim dim);
 
  private:
-  /// What a histogram is derived from.
+  /// Properties from which a histogram is derived.
   struct Kind {
     std::int64_t rows;
     double pooling_factor;

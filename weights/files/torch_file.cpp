@@ -13,7 +13,7 @@ namespace {
 using pickle::element_bytes;
 using pickle::ElementType;
 
-/// Of all storages and tensors of a file together, unpacked.
+/// Limit for all storages and tensors of a file together, unpacked.
 constexpr std::size_t kMaxBytes = std::size_t{1} << 28;
 
 std::uint64_t little_endian(const char* bytes, std::int64_t count) {

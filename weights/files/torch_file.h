@@ -33,7 +33,7 @@ class TorchFile {
 
   std::string where_;
   ZipArchive archive_;
-  std::string prefix_;  ///< Of all entries: a folder named like the file when it was saved.
+  std::string prefix_;  ///< Prefix of all entries: a folder named like the file when it was saved.
   pickle::Pickle pickle_;
   std::map<std::string, std::string> storages_;
   std::size_t bytes_read_ = 0;

@@ -35,7 +35,7 @@ std::map<std::string, std::string> format_metadata(const std::string& version, i
           {"cost_unit", "ms"}};
 }
 
-/// What a file that begins with `metadata` should have.
+/// Metadata that a file that begins with `metadata` should have.
 std::map<std::string, std::string> expected_metadata(
     const std::map<std::string, std::string>& metadata) {
   const auto is = [&](const char* key, const std::string& text) {

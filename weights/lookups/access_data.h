@@ -14,8 +14,8 @@ namespace neuroshard {
 /// Where a file keeps the lookups in all tables, and what belongs to which table.
 struct AccessData {
   std::filesystem::path path;
-  std::int64_t first_byte = 0;  ///< Of the indices, after unpacking.
-  int element_bytes = 8;        ///< Of an index, 4 or 8.
+  std::int64_t first_byte = 0;  ///< First byte of the indices, after unpacking.
+  int element_bytes = 8;        ///< Bytes of an index, 4 or 8.
   bool compressed = false;      ///< Then the file can only be read from front to back.
   std::int64_t batch = 0;       ///< All samples.
   std::int64_t batches = 1;     ///< Equal ones, which the samples are one after the other.
@@ -53,7 +53,7 @@ struct AccessData {
 [[nodiscard]] AccessData open_npy_accesses(const std::filesystem::path& indices,
                                            const std::filesystem::path& lengths,
                                            std::int64_t batches = 1);
-/// The same with offsets (tables * batch + 1 of them) in place of the lengths.
+/// Opens offsets (tables * batch + 1 of them) in place of the lengths.
 [[nodiscard]] AccessData open_npy_offsets(const std::filesystem::path& indices,
                                           const std::filesystem::path& offsets, std::int64_t batch,
                                           std::int64_t batches = 1);

@@ -72,7 +72,7 @@ std::int64_t move_touches(std::vector<std::uint32_t>& touches, std::int64_t surp
     t = static_cast<std::uint32_t>(t + sign * step);
     surplus -= sign * step;
   }
-  // What rounding has left over: one touch more or less for each row in turn.
+  // Rounding has left over the rest: one touch more or less for each row in turn.
   for (std::uint32_t& t : touches) {
     if (surplus == 0) break;
     if (limit(t) == t) continue;

@@ -7,7 +7,7 @@
 
 namespace neuroshard {
 
-/// What a NumPy file of integers says of itself.
+/// Header of a NumPy file of integers.
 struct NpyHeader {
   int element_bytes = 0;  ///< 4 or 8, signed, little-endian.
   std::vector<std::int64_t> shape;

@@ -9,8 +9,8 @@
 
 namespace neuroshard {
 
-/// A value of each row of a table, 0 at first. Those of the first rows are an array that grows as
-/// needed, up to 2^26 rows. Few tables have more rows; there a row takes memory once it is used.
+/// A value of each row of a table, 0 at first. The values of the first rows are an array that grows
+/// as needed, up to 2^26 rows. Few tables have more rows; there a row takes memory once it is used.
 template <typename Value>
 class RowMap {
  public:

@@ -61,7 +61,7 @@ class SequentialFile {
   std::unique_ptr<gzFile_s, CloseGzip> gzip_;
   std::int64_t position_ = 0;
   std::vector<char> buffer_;
-  std::size_t begin_ = 0;  ///< Of what is left in the buffer,
+  std::size_t begin_ = 0;  ///< Begin of what is left in the buffer,
   std::size_t end_ = 0;    ///< and the end of it.
 };
 

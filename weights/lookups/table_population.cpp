@@ -25,7 +25,7 @@ constexpr double kNearSpread = 2.2;
 constexpr double kFarFirst = 5.75;
 constexpr double kFarLast = 17.5;
 constexpr double kBellWidth = 1.95;
-constexpr double kBellWidthSpread = 0.32;  // Of the width's logarithm.
+constexpr double kBellWidthSpread = 0.32;  // Spread of the width's logarithm.
 constexpr double kRareWeight = 0.009;
 constexpr double kNoise = 0.11;
 // Rank correlation between a table's mean bin and its pooling factor.
@@ -156,7 +156,7 @@ std::vector<std::int64_t> draw_row_counts(int count, double scale, Random& rando
 }
 
 // Gives each table a row count that holds the distinct rows it touches, at random otherwise. Tables
-// that touch most choose first. What fits nowhere gets the largest count left.
+// that touch most choose first. A table that fits nowhere gets the largest count left.
 void assign_row_counts(std::vector<Table>& tables, std::vector<std::int64_t> counts,
                        std::int64_t batch, Random& random) {
   std::vector<double> touched;
@@ -177,8 +177,8 @@ void assign_row_counts(std::vector<Table>& tables, std::vector<std::int64_t> cou
 }
 
 // Few rows cannot have a smooth histogram, and few tables make up the bins of many touches, so
-// rounding alone would move those bins' means by a fifth. Of several random roundings of each table
-// of few rows, keeps the one that brings the means closest to the published ones.
+// rounding alone would move those bins' means by a fifth. Each table of few rows is rounded at
+// random several times; the rounding that brings the means closest to the published ones is kept.
 void choose_roundings(std::vector<PopulationTable>& tables, const PopulationOptions& options) {
   constexpr int kRoundings = 8;
   constexpr double kFewRows = 2000.0;

@@ -14,18 +14,20 @@ struct Moments {
   double std = 0.0;
 };
 
-/// What is published of a set of tables and of one batch of lookups in them.
+/// Published statistics of a set of tables and of one batch of lookups in them.
 struct TableStatistics {
   Moments rows;
   Moments pooling_factor;
-  /// Of the access histograms; tables never looked up count as all zero.
+  /// Moments of the access histograms; tables never looked up count as all zero.
   std::array<Moments, kHistogramBins> bins;
   double accesses_per_row = 0.0;                       ///< Lookups over distinct rows, all tables.
-  std::array<double, kHistogramBins> row_shares{};     ///< Of all distinct rows, by touches.
-  std::array<double, kHistogramBins> access_shares{};  ///< Of all lookups, by touches of the row.
+  std::array<double, kHistogramBins> row_shares{};     ///< Shares of all distinct rows, by touches.
+  std::array<double, kHistogramBins> access_shares{};  ///< Shares of all lookups, by touches of
+                                                       ///< rows.
 };
 
-/// Of the 856 tables of facebookresearch/dlrm_datasets (fbgemm_t856_bs65536), batch 65,536.
+/// Statistics of the 856 tables of facebookresearch/dlrm_datasets (fbgemm_t856_bs65536), batch
+/// 65,536.
 [[nodiscard]] const TableStatistics& published_statistics();
 
 /// Adds tables up.

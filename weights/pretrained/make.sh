@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # usage: weights/pretrained/make.sh HARDWARE FOLDER [NEUROSHARD]
-# Makes HARDWARE.safetensors anew (HARDWARE: as --gpu of 'neuroshard collect' knows it): tables, samples
-# and training, all in FOLDER (about 700 MB). A run that was stopped goes on with the same command. The
-# same program gives the same file, whatever the number of threads (THREADS, default: one per core).
-# After each round of training FOLDER has the weights so far. docs/model_card.md describes the result.
+# Makes HARDWARE.safetensors anew (HARDWARE: as --gpu of 'neuroshard collect' knows it): tables,
+# samples and training, all in FOLDER (about 700 MB). A run that was stopped goes on with the same
+# command. One program always gives the same file, whatever the number of threads (THREADS, default:
+# one per core). After each round of training FOLDER has the weights so far. docs/model_card.md
+# describes the result.
 set -euo pipefail
 # Training and collecting that Ctrl-C ends early end well, and bash would go on with half of them.
 trap 'exit 130' INT

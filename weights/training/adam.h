@@ -10,8 +10,8 @@
 
 namespace neuroshard::training {
 
-/// What a step of Adam does to a parameter (Kingma and Ba, 2015), with its usual constants: decay
-/// 0.9 and 0.999, epsilon 1e-8.
+/// A step of Adam changes a parameter so (Kingma and Ba, 2015), with its usual constants: decay 0.9
+/// and 0.999, epsilon 1e-8.
 class AdamStep {
  public:
   /// `steps`: with this one.
@@ -42,7 +42,7 @@ class Adam {
   void step(std::span<const AlignedVector<float>> gradients, double learning_rate,
             AlignedVector<float>& parameters);
 
-  /// What it has gathered: mean and square of the gradients, and how many steps.
+  /// Its state: mean and square of the gradients, and how many steps.
   [[nodiscard]] AlignedVector<float>& mean() { return mean_; }
   [[nodiscard]] AlignedVector<float>& square() { return square_; }
   [[nodiscard]] long& steps() { return steps_; }

@@ -47,8 +47,8 @@ class CommRows {
   CommArchitecture architecture_;
   CommPass pass_;
   std::vector<std::size_t> first_{0};         ///< First sample number of each set, then the total.
-  std::vector<std::size_t> first_target_{0};  ///< The same of targets.
-  std::vector<float> targets_;                ///< Of the devices that are taken.
+  std::vector<std::size_t> first_target_{0};  ///< First target of each set, then the total.
+  std::vector<float> targets_;                ///< Targets of the devices that are taken.
   int inputs_ = 0;
   int outputs_ = 0;
 };

@@ -15,7 +15,7 @@ namespace {
 // the number of threads, and gradients are kept per chunk, so sums always have the same order.
 constexpr std::size_t kChunkRows = 128;
 
-// Of the mean cost: no cost below this share counts more.
+// Share of the mean cost: no cost below this share counts more.
 constexpr double kLeastCostShare = 1e-3;
 
 std::vector<int> widths(const CommRows& rows, std::span<const int> hidden) {

@@ -51,7 +51,7 @@ class CommTrainee final : public CpuTrainee {
   [[nodiscard]] TrainableMlp& mlp() { return network_; }
 
  private:
-  /// What one worker needs for one chunk.
+  /// Memory of one worker for one chunk.
   struct Scratch {
     AlignedVector<float> inputs;
     TrainableMlp::Tape tape;

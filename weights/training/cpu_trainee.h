@@ -27,7 +27,7 @@ struct TraineeParts {
   std::vector<float> inputs;           ///< Normalised: [any, input_stride() of the first network].
   std::vector<std::uint32_t> row_ids;  ///< The row of `inputs` of each row; empty: its own number.
   std::vector<std::size_t> offsets;    ///< First row of each sample, then the number of all rows.
-  std::vector<float> costs_ms;         ///< Of each sample, or of each row's outputs.
+  std::vector<float> costs_ms;         ///< Costs of each sample, or of each row's outputs.
   CostScale scale;
   CostLoss loss;
 };

@@ -103,7 +103,7 @@ void EpochLoop::visit_state(StateVisitor& visitor) {
                    {report.train_loss, report.valid_loss, report.learning_rate, report.seconds});
   }
   visitor.numbers(network + ".history", numbers);
-  constexpr std::size_t kNumbers = 4;  // Of an epoch.
+  constexpr std::size_t kNumbers = 4;  // Numbers of an epoch.
   if (numbers.size() % kNumbers != 0 ||
       numbers.size() / kNumbers > static_cast<std::size_t>(options_.epochs)) {
     throw Error("training state: " + network + ".history: has " + std::to_string(numbers.size()) +

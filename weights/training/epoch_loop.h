@@ -48,7 +48,7 @@ class Trainee {
   virtual void begin_epoch(std::span<const std::uint32_t> order) = 0;
   /// A step with the next `count` samples.
   virtual void queue_step(std::size_t count, double learning_rate) = 0;
-  /// Of the steps so far: the mean over their samples of the loss before the step.
+  /// Mean loss of the steps so far, over their samples, before each step.
   [[nodiscard]] virtual double epoch_loss() = 0;
 };
 
@@ -86,7 +86,7 @@ class EpochLoop {
   const TrainingOptions& options_;
   Random& random_;
   std::vector<std::uint32_t> order_;  ///< Training samples, shuffled anew every epoch.
-  std::vector<EpochReport> history_;  ///< Of the epochs run; of the last one maybe only a part.
+  std::vector<EpochReport> history_;  ///< Reports of the epochs run, the last one maybe in part.
   std::size_t steps_ = 0;
   std::size_t samples_ = 0;
   TrainingSummary summary_;

@@ -15,9 +15,9 @@ constexpr double kRidge = 0.01;
 constexpr double kFar = 0.1;
 constexpr int kRounds = 20;
 constexpr double kLeastMs = 1e-6;
-constexpr std::uint64_t kOperatorsStream = 7;  // Of a seed.
+constexpr std::uint64_t kOperatorsStream = 7;  // Stream of a seed.
 
-// What the factors multiply.
+// Terms that the factors multiply.
 std::vector<double> terms_of(const ComputeSamples& samples, const OperatorPieces& pieces,
                              std::size_t sample) {
   std::vector<double> terms(pieces.count + 2, 0.0);

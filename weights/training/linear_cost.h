@@ -12,8 +12,8 @@ namespace neuroshard::training {
 /// lengths of their bags, and once. Few samples decide so few numbers.
 class LinearCost {
  public:
-  /// Of the samples `used`, by ridge regression of errors relative to the costs, of which large
-  /// ones count in proportion and not by their squares (Huber). `pieces` has kOperatorFeatures.
+  /// Fits the samples `used`, by ridge regression of errors relative to the costs. Large errors
+  /// count in proportion and not by their squares (Huber). `pieces` has kOperatorFeatures.
   LinearCost(const ComputeSamples& samples, const OperatorPieces& pieces,
              std::span<const std::uint32_t> used);
 

@@ -7,7 +7,7 @@
 
 namespace neuroshard::training {
 
-/// What one predicted cost adds to the loss.
+/// Loss of one predicted cost.
 class CostLoss {
  public:
   CostLoss() = default;
@@ -27,14 +27,14 @@ class CostLoss {
     const double error = std::abs(error_ms) / size;
     return (error <= kFar ? 1.0 : kFar / error) / (size * size);
   }
-  /// What a gradient with respect to outputs in units of `std_ms` is multiplied by, so that Adam's
-  /// epsilon means the same for every data set.
+  /// Factor of a gradient with respect to outputs in units of `std_ms`, so that Adam's epsilon
+  /// means the same for every data set.
   [[nodiscard]] NEUROSHARD_HOST_DEVICE double gradient_scale(float std_ms) const {
     return relative_ ? std_ms : 1.0 / static_cast<double>(std_ms);
   }
 
  private:
-  // Of the mean cost. Below it errors count as if the cost were this large: no cost near zero
+  // Share of the mean cost. Below it errors count as if the cost were this large: no cost near zero
   // outweighs all others.
   static constexpr float kLeastShare = 0.01F;
   // Beyond this share of the cost the loss is linear (Huber): where costs span four decades, the

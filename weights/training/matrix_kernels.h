@@ -33,7 +33,7 @@ struct MatrixKernels {
   void (*multiply)(const MatrixProduct&);
 };
 
-/// Those that were built, best first; the last one ("portable") runs everywhere.
+/// Kernels that were built, best first; the last one ("portable") runs everywhere.
 [[nodiscard]] const std::vector<const MatrixKernels*>& all_matrix_kernels();
 [[nodiscard]] const MatrixKernels& best_matrix_kernels();
 

@@ -7,7 +7,7 @@
 
 namespace neuroshard::training {
 
-/// What the table network sees of samples: tables in operators of so many samples, each once.
+/// Samples as the table network sees them: tables in operators of so many samples, each once.
 struct OperatorPieces {
   std::vector<std::uint32_t> ids;  ///< The piece of each of `ComputeSamples::table_ids`.
   std::vector<float> features;     ///< [pieces, count], not normalised.

@@ -64,7 +64,7 @@ bool SampleFile::next(std::size_t groups, std::size_t most_groups) {
     if (!found && taken == 0) return false;
     ++line_number_;
     if (!found) fail("is longer than " + std::to_string(buffer_.size() - 1) + " bytes");
-    // What was taken includes the line's end, but for a last line that has none.
+    // `taken` includes the line's end, but for a last line that has none.
     line_ = std::string_view(buffer_.data(), taken - (stream_.eof() ? 0 : 1));
     line_ = line_.substr(0, line_.find_last_not_of(" \t\r") + 1);
   } while (line_.empty());

@@ -17,7 +17,7 @@ class SampleFile {
   explicit SampleFile(const std::filesystem::path& path);
 
   static constexpr std::uintmax_t kMaxBytes = std::uintmax_t{1} << 30;
-  /// Of a line; one of 1,024 devices has some 50,000.
+  /// Limit of a line; one of 1,024 devices has some 50,000.
   static constexpr std::size_t kMaxLineBytes = std::size_t{1} << 20;
 
   /// The next line that is not blank, as groups; false at the end of the file. Throws Error unless

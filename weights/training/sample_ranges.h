@@ -9,7 +9,7 @@
 
 namespace neuroshard {
 
-// Of every quantity by which plans are compared with what models were trained on. There are
+// Ranges of every quantity by which plans are compared with what models were trained on. There are
 // samples.
 
 /// "row", "dim" and "pooling_factor" of the tables in samples, "slices": their number in one.

@@ -13,7 +13,8 @@ namespace {
 
 constexpr std::size_t kOneInIsTested = 5;
 constexpr std::size_t kLeastSamples = 10;
-// Of the mean square of an amount: decides between amounts that go together, and nothing else.
+// Share of the mean square of an amount: decides between amounts that go together, and nothing
+// else.
 constexpr double kTinyRidge = 1e-10;
 
 ShardAmounts amounts_of(ShardingKind kind, const KindSample& sample) {

@@ -30,7 +30,7 @@ std::vector<std::uint32_t> numbers(std::size_t first, std::size_t last) {
   return all;
 }
 
-// Of all that decides the weights. Bits may change from version to version.
+// Adds all options that decide the weights. Bits may change from version to version.
 void add_options(Fingerprint& fingerprint, const TrainingOptions& options) {
   fingerprint.add(NEUROSHARD_VERSION);
   const std::array<double, 5> numbers{
@@ -82,7 +82,7 @@ bool keeps_state(const TrainingOptions& options) {
   return options.on_state || !options.resume_from.empty();
 }
 
-// What outlives an interruption of loops that run in turns.
+// State of loops that run in turns, which outlives an interruption.
 class ResumableLoops {
  public:
   // Puts them where options.resume_from was.

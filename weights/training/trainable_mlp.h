@@ -17,7 +17,7 @@ namespace neuroshard::training {
 /// floats.
 class TrainableMlp {
  public:
-  /// What the forward pass leaves for the backward pass, for `rows` rows.
+  /// Results of the forward pass for the backward pass, for `rows` rows.
   struct Tape {
     Tape(const TrainableMlp& mlp, std::size_t rows);
     [[nodiscard]] float* output(std::size_t row) {
@@ -27,8 +27,8 @@ class TrainableMlp {
       return gradients.back().data() + row * output_stride;
     }
 
-    std::vector<AlignedVector<float>> outputs;    ///< Of each layer, after its ReLU.
-    std::vector<AlignedVector<float>> gradients;  ///< Of the loss by `outputs`.
+    std::vector<AlignedVector<float>> outputs;    ///< Outputs of each layer, after its ReLU.
+    std::vector<AlignedVector<float>> gradients;  ///< Gradients of the loss by `outputs`.
     std::size_t output_stride;
   };
 
@@ -46,7 +46,7 @@ class TrainableMlp {
   [[nodiscard]] int outputs() const { return widths_.back(); }
   [[nodiscard]] std::size_t input_stride() const { return padded_width(inputs()); }
   [[nodiscard]] std::size_t layers() const { return widths_.size() - 1; }
-  /// Of layer `k`; `width(k + 1)` are its outputs.
+  /// Inputs of layer `k`; `width(k + 1)` are its outputs.
   [[nodiscard]] int width(std::size_t k) const { return widths_[k]; }
   [[nodiscard]] bool has_biases() const { return has_biases_; }
   /// Where the weights and biases of layer `k` begin in `parameters()`.
@@ -88,7 +88,7 @@ class TrainableMlp {
   std::vector<std::size_t> weight_at_;  ///< Offset of each layer in `parameters_`.
   std::vector<std::size_t> bias_at_;
   AlignedVector<float> parameters_;
-  std::vector<AlignedVector<float>> transposed_;  ///< Of each layer: [outputs, padded inputs].
+  std::vector<AlignedVector<float>> transposed_;  ///< For each layer: [outputs, padded inputs].
 };
 
 }  // namespace neuroshard::training

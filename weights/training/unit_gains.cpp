@@ -44,7 +44,7 @@ UnitGains::UnitGains(const TrainableMlp& start, bool with_last_layer)
   for_each_parameter(
       [&](std::size_t, std::size_t, std::size_t output) { last = std::max(last, output); },
       [&](std::size_t, std::size_t number) { last = std::max(last, number); });
-  numbers_.assign(last + 1, 1.0F);  // Those of free parameters follow.
+  numbers_.assign(last + 1, 1.0F);  // The numbers of free parameters follow.
   for_each_parameter([](std::size_t, std::size_t, std::size_t) {},
                      [&](std::size_t parameter, std::size_t number) {
                        numbers_[number] = start_.parameters()[parameter];

@@ -8,9 +8,9 @@
 namespace neuroshard::training {
 
 /// Trains a network that was trained before by few numbers, for few samples: a factor for each
-/// input and each hidden unit, the biases, and, if asked, all weights of the last layer. What a
-/// network knows of which tables cost how much in relation is in the weights that stay; what
-/// differs between machines is mostly how much each of its units counts.
+/// input and each hidden unit, the biases, and, if asked, all weights of the last layer. The
+/// weights that stay hold what a network knows of which tables cost how much in relation. Machines
+/// differ mostly in how much each of its units counts.
 ///
 /// The network is shown the running mean of the numbers over about a hundred steps: single steps
 /// of few samples are rough.

@@ -11,7 +11,7 @@ namespace neuroshard::training {
 
 /// Trains all weights of such a model, so scaled, for all epochs of the options. Unlike calibration
 /// it wants thousands of samples, and costs without noise, such as those of datasheets: nothing
-/// keeps it from learning noise by heart. The same samples and seed give the same model.
+/// keeps it from learning noise by heart. Equal samples and seeds give equal models.
 [[nodiscard]] ComputeModel trained_from(const ComputeModel& start, const ComputeSamples& samples,
                                         const TrainingOptions& options);
 

@@ -9,7 +9,7 @@
 
 namespace neuroshard::ranks {
 
-/// What another rank's clock shows more than this rank's.
+/// Difference by which another rank's clock is ahead of this rank's.
 struct ClockDifference {
   std::chrono::nanoseconds ahead{0};
   std::chrono::nanoseconds round_trip{0};
@@ -25,10 +25,10 @@ struct ClockDifference {
 [[nodiscard]] ClockDifference clock_difference(int rounds,
                                                const std::function<std::int64_t()>& ask);
 
-/// What rank 0's clock shows more than that of `rank`; 0 on rank 0's machine. Called by all ranks
-/// at once. `machines`: the lowest rank of the machine that each rank is on. `compare` finds the
-/// difference for a rank of another machine; rank 0 and that rank call it together, one rank after
-/// the other.
+/// Finds by how much rank 0's clock is ahead of that of `rank`; 0 on rank 0's machine. Called by
+/// all ranks at once. `machines`: the lowest rank of the machine that each rank is on. `compare`
+/// finds the difference for a rank of another machine; rank 0 and that rank call it together, one
+/// rank after the other.
 [[nodiscard]] std::chrono::nanoseconds clock_behind_rank_0(
     int rank, std::span<const int> machines,
     const std::function<ClockDifference(int other, int rounds)>& compare);

@@ -19,7 +19,8 @@ class Exchange {
   /// Readies memory for the calls below.
   virtual void set_sample(std::span<const std::int64_t> dim_sums, std::int64_t batch) = 0;
 
-  // What is sent and received, in the memory of the exchange: of the host, or of this rank's GPU.
+  // Data that is sent and received lies in the memory of the exchange: of the host, or of this
+  // rank's GPU.
 
   /// This rank's columns of all samples, [D * (batch / D), dim_sums[rank]].
   [[nodiscard]] virtual float* own_columns() = 0;

@@ -43,8 +43,8 @@ class HostExchange : public Exchange {
 
   const RankGroup& group_;
   // In columns of one rank's samples: floats may be more than MPI counts.
-  PeerParts own_;  // What this rank holds of each peer's samples.
-  PeerParts all_;  // What each peer holds of this rank's samples.
+  PeerParts own_;  // This rank's part of each peer's samples.
+  PeerParts all_;  // Each peer's part of this rank's samples.
   std::size_t column_bytes_ = 0;
   AlignedVector<float> own_columns_;
   AlignedVector<float> own_samples_;

@@ -10,7 +10,7 @@
 
 namespace neuroshard::ranks {
 
-/// What becomes of a run in which a rank hangs.
+/// Decides what becomes of a run in which a rank hangs.
 struct HangPolicy {
   /// A rank hangs if another has waited so long for it; 0: ranks wait for ever.
   std::chrono::seconds timeout{0};

@@ -16,8 +16,8 @@
 namespace neuroshard::ranks {
 namespace {
 
-// Where the ranks meet. What a rank shows the others before a meeting they may read until the next
-// one, so nobody leaves a meeting, not even by an exception, before all have come or ended.
+// The ranks meet here. The others may read what a rank shows before a meeting until the next one.
+// So nobody leaves a meeting, not even by an exception, before all have come or ended.
 class Meeting {
  public:
   explicit Meeting(int size) : size_(size), shown_(static_cast<std::size_t>(size)) {}

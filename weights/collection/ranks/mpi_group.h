@@ -31,8 +31,8 @@ class MpiGroup : public RankGroup {
   /// for work of GPUs, of which MPI does not know. A rank that hangs ends it as other waits.
   void await(const std::function<bool()>& done) const { waits_->await(done); }
 
-  /// What rank 0's clock shows more than that of `other`, as compare_clocks does for other
-  /// machines: on rank `other`. Called by both.
+  /// Finds by how much rank 0's clock is ahead of that of `other`, as compare_clocks does for other
+  /// machines. The result is on rank `other`. Called by both.
   [[nodiscard]] ClockDifference compare_clock_with(int other, int rounds) const;
 
  private:

@@ -4,9 +4,9 @@
 
 namespace neuroshard::ranks {
 
-/// Of `cpus`, in an order in which those of one core are neighbours, what rank `rank` of `size`
-/// gets: equal parts of whole cores while there are as many, else of CPUs; none if there are fewer
-/// than ranks. `cores` has the core of each.
+/// Part of `cpus` that rank `rank` of `size` gets, in an order in which CPUs of one core are
+/// neighbours. Parts are equal: of whole cores while there are as many, else of CPUs. The result is
+/// empty if there are fewer CPUs than ranks. `cores` has the core of each.
 [[nodiscard]] std::vector<int> cpus_of_rank(const std::vector<int>& cpus,
                                             const std::vector<int>& cores, int rank, int size);
 

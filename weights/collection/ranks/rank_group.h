@@ -10,8 +10,8 @@
 
 namespace neuroshard::ranks {
 
-/// What each rank sends to, or receives from, each peer: `counts[peer]` elements from element
-/// `first[peer]` of a buffer on.
+/// Parts of a buffer that a rank sends to, or receives from, each peer: `counts[peer]` elements
+/// from element `first[peer]` of a buffer on.
 struct PeerParts {
   std::vector<std::int64_t> counts;
   std::vector<std::int64_t> first;

@@ -8,12 +8,12 @@
 
 namespace neuroshard::ranks {
 
-/// What is measured, the same on all ranks. All are borrowed.
+/// The measurement, which is the same on all ranks. All are borrowed.
 struct RankMeasurement {
   RankGroup& group;
   Exchange& exchange;
   MeasurementProtocol protocol;
-  std::int64_t batch = 0;  ///< Of all ranks together.
+  std::int64_t batch = 0;  ///< Samples of all ranks together.
 };
 
 /// Rank 0's end: sends each draw to all ranks, measures with them, and collects their costs. While

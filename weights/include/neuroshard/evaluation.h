@@ -10,11 +10,11 @@
 #pragma GCC visibility push(default)
 namespace neuroshard {
 
-/// What the backend's compute model predicts for every sample, beside what was measured.
+/// Predicts the cost of every sample by the backend's compute model, beside what was measured.
 /// `devices` is 0.
 [[nodiscard]] TestResult evaluate_compute(const Backend& backend, const ComputeSamples& samples);
 
-/// The same of its communication models, all devices of all samples.
+/// Results of its communication models, for all devices of all samples.
 struct CommTestResult {
   TestResult forward;
   TestResult backward;

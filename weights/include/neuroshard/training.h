@@ -15,7 +15,8 @@
 #pragma GCC visibility push(default)
 namespace neuroshard {
 
-/// What training minimises: the mean of a cost's squared error, in ms^2 or relative to the cost.
+/// Loss that training minimises: the mean of a cost's squared error, in ms^2 or relative to the
+/// cost.
 enum class TrainingLoss {
   kSquared,  ///< The published one. Small costs may be far off, in relation.
   /// ((predicted - measured) / max(measured, 1 % of the mean cost))^2; of errors above 10 % linear.
@@ -34,7 +35,7 @@ struct EpochReport {
   double train_loss = 0.0;  ///< Mean over the epoch's batches, while the weights were changing.
   double valid_loss = 0.0;
   double best_valid_loss = 0.0;
-  double learning_rate = 0.0;  ///< Of the last step.
+  double learning_rate = 0.0;  ///< Rate of the last step.
   double seconds = 0.0;        ///< Since training of this network began.
 };
 
@@ -46,8 +47,8 @@ struct TrainingOptions {
   /// The rate falls from `learning_rate` to this along half a cosine. Equal: constant rate (the
   /// published training: 1e-3 for both).
   double final_learning_rate = 1e-5;
-  /// Decides split, start weights and order of the samples. The same seed gives the same weights
-  /// bit for bit, whatever the number of threads.
+  /// Decides split, start weights and order of the samples. A seed gives the same weights bit for
+  /// bit, whatever the number of threads.
   std::uint64_t seed = 0;
   int threads = 0;  ///< 0: one per core.
   /// Null: the CPU. Others take the same steps, with sums in another order: losses are those of the
@@ -64,7 +65,7 @@ struct TrainingOptions {
   /// threads); empty: begin anew. Training goes on after its epochs, which `on_epoch` is told of
   /// first, and ends in the same weights bit for bit as without the interruption.
   std::string resume_from;
-  /// What errors call `resume_from`: its file, say.
+  /// Name of `resume_from` in errors: its file, say.
   std::string resume_name = "resume_from";
 };
 
@@ -98,7 +99,7 @@ struct TrainingSummary {
   bool stopped = false;
   double valid_loss = 0.0;
   std::vector<TestResult> tests;    ///< One per device count.
-  double seconds = 0.0;             ///< Of the epochs, their evaluation included.
+  double seconds = 0.0;             ///< Time of the epochs, including their evaluation.
   double samples_per_second = 0.0;  ///< Training samples over `seconds`.
 };
 
@@ -179,7 +180,7 @@ struct TrainedAllReduce {
 
 struct TrainedKindPrices {
   KindPrices prices;
-  /// Of each kind, named after it: tested on each fifth sample, fitted to the others.
+  /// One for each kind, named after it: tested on each fifth sample, fitted to the others.
   std::vector<TrainingSummary> summaries;
 };
 

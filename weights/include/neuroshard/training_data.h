@@ -33,7 +33,7 @@ struct ComputeSamples {
 struct CommSamples {
   int devices = 0;
   std::vector<std::int64_t> dim_sums;
-  std::vector<float> start_offsets_ms;  ///< Of the forward pass.
+  std::vector<float> start_offsets_ms;  ///< Offsets of the forward pass.
   std::vector<float> forward_ms;
   std::vector<float> backward_ms;
 
@@ -55,10 +55,10 @@ struct AllReduceSamples {
 /// Costs of shards of some kinds of sharding (KindPrice), each with what it sends.
 struct KindSample {
   int devices = 0;           ///< The table is in so many even blocks, or replicated on so many.
-  std::int64_t samples = 0;  ///< Of an iteration, on all devices together.
+  std::int64_t samples = 0;  ///< Samples of an iteration, on all devices together.
   int dim = 0;
-  double pooling_factor = 0.0;  ///< Of the table.
-  float cost_ms = 0.0F;  ///< Of a block, or of the replica on a device but for its gradients.
+  double pooling_factor = 0.0;  ///< Pooling factor of the table.
+  float cost_ms = 0.0F;  ///< Cost of a block, or of the replica on a device but for its gradients.
 };
 using KindSamples = std::map<ShardingKind, std::vector<KindSample>>;
 

@@ -17,7 +17,7 @@ namespace neuroshard {
 
 /// The models of a weights file (docs/weights_format.md): complete, finite, shapes that fit.
 [[nodiscard]] CostModels load_weights(const std::filesystem::path& path);
-/// The same from memory; `where` stands for the file's name in messages.
+/// Parses models from memory; `where` stands for the file's name in messages.
 [[nodiscard]] CostModels parse_weights(std::string_view bytes, const std::string& where);
 
 /// Writes a weights file, whole or not at all. Equal models give equal bytes.

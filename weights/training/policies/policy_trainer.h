@@ -23,7 +23,7 @@ struct PolicyTraining {
   [[nodiscard]] double rate_left(double iteration) const { return 1.0 - iteration / iterations; }
 };
 
-/// Trains the policy of one algorithm, iteration by iteration. What an iteration draws depends on
+/// Trains the policy of one algorithm, iteration by iteration. The draws of an iteration depend on
 /// its number and the seed alone.
 class PolicyTrainer {
  public:

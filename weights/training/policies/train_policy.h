@@ -41,9 +41,9 @@ struct TrainedPolicy {
 };
 
 /// Trains a policy on tasks of one half of `tables`, and compares iterations by tasks of the other
-/// half. DreamShard wants plans of low cost, AutoShard a slowest device of low compute cost. The
-/// same options give the same policy, wherever a run was resumed. Throws Error if an option or the
-/// state is wrong, or if there are fewer than 40 tables.
+/// half. DreamShard wants plans of low cost, AutoShard a slowest device of low compute cost. Equal
+/// options give equal policies, wherever a run was resumed. Throws Error if an option or the state
+/// is wrong, or if there are fewer than 40 tables.
 [[nodiscard]] TrainedPolicy train_policy(std::span<const Table> tables,
                                          const PolicyTrainingOptions& options);
 
