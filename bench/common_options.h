@@ -15,7 +15,7 @@ class Validator;
 
 namespace neuroshard::bench {
 
-/// What all sub-commands take.
+/// Options that all sub-commands take.
 struct CommonOptions {
   std::string data = "tests/data/golden";
   std::string weights = "checkpoints";
@@ -23,7 +23,7 @@ struct CommonOptions {
 };
 void add_common_options(CLI::App& command, CommonOptions& options);
 
-/// Those of `--weights`: a file, "builtin", or "checkpoints", the published ones in `--data`.
+/// Models of `--weights`: a file, "builtin", or "checkpoints", the published ones in `--data`.
 [[nodiscard]] CostModels load_models(const CommonOptions& options);
 
 /// Which task sets, and how much of each.

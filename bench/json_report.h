@@ -12,14 +12,14 @@
 
 namespace neuroshard::bench {
 
-/// What was measured of one configuration.
+/// Measurement of one configuration.
 struct Measurement {
   std::string name;             ///< E.g. "plan/4gpu_dim128/backend:avx2/threads:1".
   std::vector<Elapsed> rounds;  ///< Mean time of one operation, in each round.
   std::int64_t operations = 1;  ///< In one round.
   int threads = 1;
   std::map<std::string, double>
-      figures;        ///< Of all rounds together; those not finite are left out.
+      figures;        ///< Figures of all rounds together; those not finite are left out.
   std::string label;  ///< Free text; may be empty.
 };
 

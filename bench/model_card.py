@@ -18,7 +18,7 @@ TRAINED_BATCH = 65536
 ROOMY = ["--memory-gb", "1e6"]
 MANY = ["--max-tables", "60", "--max-dim", "256"]
 
-Row = tuple[str, str, list[str]]  # What it is, tables, options of collecting.
+Row = tuple[str, str, list[str]]  # Name, tables, options of collecting.
 COMPUTE_ROWS: list[Row] = [
     ("tables of `tests/data`, trained on, new combinations", "other", []),
     ("the same, 16 to 60 tables", "other", [*MANY, "--memory-gb", "40"]),

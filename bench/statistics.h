@@ -16,7 +16,7 @@ namespace neuroshard::bench {
 
 [[nodiscard]] double mean(std::span<const double> values);
 
-/// Of positive values.
+/// Requires positive values.
 [[nodiscard]] double geometric_mean(std::span<const double> values);
 
 /// exp of the standard deviation of the logarithms of positive values: the factor by which a value

@@ -4,8 +4,8 @@ namespace neuroshard::bench {
 
 struct Elapsed {
   double wall_ms = 0.0;
-  /// Of all threads of this process. On one thread, wall time above it is time that the machine
-  /// gave to somebody else.
+  /// CPU time of all threads of this process. On one thread, wall time above it is time that the
+  /// machine gave to somebody else.
   double cpu_ms = 0.0;
 };
 

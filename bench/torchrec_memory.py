@@ -41,7 +41,7 @@ OPTIMIZERS = {
     "partial_rowwise_adam": torchrec.optim.PartialRowWiseAdam,
     "lamb": torchrec.optim.LAMB,
 }
-# Those that FBGEMM has for the CPU, which is where it is asked to allocate.
+# Optimizers that FBGEMM has for the CPU, which is where it is asked to allocate.
 FBGEMM_OPTIMIZERS = {
     "sgd": EmbOptimType.EXACT_SGD,
     "rowwise_adagrad": EmbOptimType.EXACT_ROWWISE_ADAGRAD,

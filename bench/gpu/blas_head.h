@@ -16,8 +16,8 @@ struct DeviceShards {
 };
 
 /// The head of the compute model as one would build it from a BLAS library: a kernel sums the
-/// embeddings, then a product and a kernel for bias and ReLU for each layer. What lies between goes
-/// through device memory. Belongs to one device and stream.
+/// embeddings, then a product and a kernel for bias and ReLU for each layer. Intermediate values go
+/// through device memory. It belongs to one device and stream.
 class BlasHead {
  public:
   /// `rows_at_once`: shards that go through all layers together; the fewer, the more of what lies

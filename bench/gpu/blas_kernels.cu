@@ -11,7 +11,7 @@ using gpu::kWarpSize;
 using gpu::read_only;
 
 constexpr int kThreads = 256;
-// Of the largest grids; threads go on from there.
+// Most blocks of a grid; threads go on from there.
 constexpr std::int64_t kMaxBlocks = 1 << 16;
 
 unsigned blocks_for(std::int64_t threads) {

@@ -6,7 +6,7 @@
 
 namespace neuroshard::bench {
 
-// What the cuBLAS baseline needs besides products. Each reads and writes device memory once.
+// Kernels of the cuBLAS baseline besides products. Each reads and writes device memory once.
 
 /// sums [shards, width] of the embeddings [pieces, width] of each shard's pieces; `offsets` are
 /// absolute, so that a part of a batch can be summed. width: a multiple of 4.

@@ -12,7 +12,7 @@ namespace neuroshard::bench {
 struct CaseTimes {
   /// As Google Benchmark reports them: each repetition, and their mean, median and so on.
   std::vector<benchmark::BenchmarkReporter::Run> runs;
-  std::vector<double> seconds;  ///< Of a launch, one entry a repetition.
+  std::vector<double> seconds;  ///< Seconds of a launch, one entry a repetition.
 };
 
 /// Times each case `repetitions` times, for `min_seconds` each; one entry a case, in their order.

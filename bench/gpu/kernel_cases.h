@@ -12,16 +12,16 @@ namespace neuroshard::bench {
 
 using SharedContext = std::shared_ptr<const gpu::DeviceContext>;
 
-/// Of an H100 or H200: the clock of the cycles in docs/kernels.md.
+/// Clock of the cycles in docs/kernels.md, for an H100 or H200.
 constexpr double kModelledClockHz = 1.98e9;
 
 /// One kernel on one input, which is in device memory.
 struct KernelCase {
   std::string kernel;          ///< "score_shards, cuda_gemm"
   std::string input;           ///< "1,048,576 shards of 16"
-  double items = 0.0;          ///< Of a launch: shards, pieces, rows, placements.
-  double multiply_adds = 0.0;  ///< Of a launch: those of the networks, in fp32.
-  /// What the steps that depend on each other take at least, by the model of docs/kernels.md, at
+  double items = 0.0;          ///< Items of a launch: shards, pieces, rows, placements.
+  double multiply_adds = 0.0;  ///< In a launch, by the networks, in fp32.
+  /// Least time of the steps that depend on each other, by the model of docs/kernels.md, at
   /// kModelledClockHz. 0: there is no such chain.
   double modelled_seconds = 0.0;
   /// Throws Error (kBackend) if the results are not the CPU's.
@@ -36,8 +36,8 @@ struct KernelSizes {
   std::vector<std::size_t> placements = {64, 16384};
   std::vector<std::string> task_sets = {"2gpu_dim128", "4gpu_dim128", "8gpu_dim128",
                                         "16gpu_dim128"};
-  std::size_t tasks = 64;           ///< Of each set, besides one alone.
-  std::size_t large_tables = 1000;  ///< Of the published ones, on 128 devices.
+  std::size_t tasks = 64;           ///< Tasks of each set, besides one alone.
+  std::size_t large_tables = 1000;  ///< Number of published ones on 128 devices.
   std::string only = {};            ///< Only kernels whose names have this text.
 
   [[nodiscard]] bool wants(const std::string& kernel) const {
@@ -52,7 +52,7 @@ struct KernelSizes {
                                                    const SharedContext& context,
                                                    const KernelSizes& sizes = {});
 
-/// Of the costs of one placement.
+/// Multiply-adds for the costs of one placement.
 [[nodiscard]] double comm_multiply_adds(const CommNetwork& network, int devices);
 
 }  // namespace neuroshard::bench

@@ -16,9 +16,9 @@
 namespace neuroshard::bench {
 namespace {
 
-// Of docs/kernels.md, modelled for an idle H100 or H200 and one task under 11 limits with up to 44
-// different candidates a level: a step of a placement; the communication networks of a level; what
-// else search_beams does in a level, and before the first one.
+// Cycles of docs/kernels.md, modelled for an idle H100 or H200 and one task under 11 limits with up
+// to 44 different candidates a level. They are those of a step of a placement, of the communication
+// networks of a level, and of what else search_beams does in a level, and before the first one.
 constexpr double kStepCycles = 429.0;
 constexpr double kNetworkCycles = 9900.0;
 constexpr double kNextLevelCycles = 13600.0;
@@ -39,7 +39,7 @@ class Searches {
     }
   }
 
-  /// Of one call of `run`.
+  /// Work of one call of `run`.
   [[nodiscard]] PlacementCounters work_of(const auto& run) {
     const PlacementCounters before = sum();
     (void)run();
@@ -126,7 +126,7 @@ class Level : public Searches {
     }
   }
 
-  /// Of the longest placement.
+  /// Cycles of the longest placement.
   [[nodiscard]] double modelled_cycles() {
     std::size_t steps = 0;
     for (std::size_t i = 0; i < size(); ++i) {
@@ -180,7 +180,7 @@ class WholeSearches : public Searches {
     }
   }
 
-  /// Of the longest search; a level's placements have one piece more than those before.
+  /// Cycles of the longest search; a level's placements have one piece more than those before.
   [[nodiscard]] double modelled_cycles() {
     double most = 0.0;
     for (std::size_t i = 0; i < size(); ++i) {

@@ -4,7 +4,7 @@
 
 namespace neuroshard::bench {
 
-/// Those of kernel_cases() that place candidates (`place_candidates`: a level of beam searches;
+/// Adds the cases that place candidates (`place_candidates`: a level of beam searches;
 /// `search_beams`: whole ones), of tasks that are in device memory.
 void add_placement_cases(std::vector<KernelCase>& cases, const CostModels& models,
                          const GoldenFolder& data, const SharedContext& context,

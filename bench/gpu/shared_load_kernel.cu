@@ -32,8 +32,8 @@ __device__ unsigned folded(unsigned w) { return w; }
 __device__ unsigned folded(const uint2& w) { return w.x ^ w.y; }
 __device__ unsigned folded(const uint4& w) { return w.x ^ w.y ^ w.z ^ w.w; }
 
-// What a load brings is used by at most two logical operations, of which a multiprocessor does two
-// a cycle: loads that take less than a cycle would not show.
+// A loaded word is used by at most two logical operations, of which a multiprocessor does two a
+// cycle: loads that take less than a cycle would not show.
 template <typename Word, bool kBroadcast>
 __global__ void __launch_bounds__(kThreads, 1)
     shared_loads_kernel(int rounds, int step, long long* cycles, unsigned* sums) {

@@ -16,7 +16,7 @@ struct SharedLoad {
   bool broadcast;  ///< All lanes read the same bytes; else each the ones behind its neighbour's.
 };
 
-/// What kernels of this library do, and what that may be compared with.
+/// Loads of this library's kernels, and loads that they may be compared with.
 [[nodiscard]] std::span<const SharedLoad> shared_loads();
 
 /// Loads that a block's warps do in all, each by all lanes of a warp.
@@ -24,7 +24,7 @@ struct SharedLoad {
 
 struct SharedLoadResult {
   std::vector<long long> cycles;  ///< [multiprocessors], from the first load to the last.
-  std::vector<unsigned> sums;  ///< Of what each thread of a block read, as the first block has it.
+  std::vector<unsigned> sums;     ///< Sums of what each thread read, of the first block.
 };
 
 /// Has one block a multiprocessor do nothing but such loads, on the current device, and waits.

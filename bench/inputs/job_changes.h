@@ -17,7 +17,7 @@ struct Changed {
 
 using JobChange = std::function<Changed(const Task&, Random&)>;
 
-/// What happens to a running job, in one or several steps.
+/// Changes of a running job, in one or several steps.
 struct Scenario {
   const char* name;
   int changes;

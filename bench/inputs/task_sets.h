@@ -11,7 +11,7 @@
 
 namespace neuroshard::bench {
 
-/// What the published search answered to a task, and how long it took.
+/// Answer of the published search to a task, and how long it took.
 struct PublishedRun {
   std::optional<double> cost_ms;  ///< Empty: it found no plan.
   double seconds = 0.0;           ///< On two cores.
@@ -36,7 +36,7 @@ class GoldenFolder {
 
   /// Names of all task files, by device count, then name.
   [[nodiscard]] std::vector<std::string> set_names() const;
-  /// Those of them that the published search was run on.
+  /// Names of the sets that the published search was run on.
   [[nodiscard]] std::vector<std::string> published_set_names() const;
 
   /// The first `max_tasks` tasks of a set, with 4 GiB a device as in the published experiments.

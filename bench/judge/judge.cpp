@@ -23,7 +23,7 @@ struct Piece {
 struct TableLie {
   Lie lie = Lie::kDevices;
   std::vector<Piece> pieces;
-  std::vector<std::pair<TableSlice, int>> given;  ///< Of kAsGiven, with devices.
+  std::vector<std::pair<TableSlice, int>> given;  ///< Slices of kAsGiven, with devices.
 };
 
 using Lies = std::vector<TableLie>;

@@ -15,7 +15,7 @@ using PlanPrice = std::function<PlanCost(const Plan&)>;
 struct JudgeOptions {
   double seconds = 20.0;
   std::uint64_t seed = 1;
-  int rounds = 3;         ///< Of annealing, each from the best plan so far.
+  int rounds = 3;         ///< Rounds of annealing, each from the best plan so far.
   double hottest = 1e-2;  ///< Temperatures as shares of the cost.
   double coldest = 1e-5;
 };

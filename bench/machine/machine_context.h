@@ -9,8 +9,8 @@ namespace neuroshard::bench {
 /// Key and value, in the order in which they are shown.
 using Context = std::vector<std::pair<std::string, std::string>>;
 
-/// What a figure depends on besides the code under test: commit, compiler and its flags, CPU and
-/// its clocks, memory, system load, OpenBLAS, GPUs. Leaves out what names the machine (host, user,
+/// Conditions of a figure besides the code under test: commit, compiler and its flags, CPU and its
+/// clocks, memory, system load, OpenBLAS, GPUs. Leaves out what names the machine (host, user,
 /// paths), as results are published.
 [[nodiscard]] Context machine_context();
 

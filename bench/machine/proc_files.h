@@ -10,12 +10,13 @@ namespace neuroshard::bench {
 /// Contents of a file such as /proc/cpuinfo; empty if there is none.
 [[nodiscard]] std::string contents_if_readable(const std::string& path);
 
-/// What follows "key :" on the first line of `text` that starts with `key`; empty if none does.
+/// Text that follows "key :" on the first line of `text` that starts with `key`; empty if none
+/// does.
 [[nodiscard]] std::string field_of(std::string_view text, std::string_view key);
 
 /// VmHWM of the text of /proc/PID/status: the most memory that the process ever had resident.
 [[nodiscard]] std::optional<std::int64_t> peak_resident_bytes(std::string_view proc_status);
-/// Of this process; empty where there is no /proc.
+/// Most resident memory of this process; empty where there is no /proc.
 [[nodiscard]] std::optional<std::int64_t> peak_resident_bytes();
 
 /// A CPU's frequency is not a constant: lowest and highest "cpu MHz" in the text of /proc/cpuinfo,

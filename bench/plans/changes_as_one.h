@@ -9,8 +9,8 @@
 
 namespace neuroshard::bench {
 
-/// What has happened to a job since its first plan, as if all of it had happened at once: what one
-/// who knew all changes beforehand would plan for.
+/// All changes to a job since its first plan, as if they had happened at once. It is the job that
+/// one who knew all changes beforehand would plan for.
 class ChangesAsOne {
  public:
   ChangesAsOne(const Task& task, const Plan& plan);
@@ -31,7 +31,7 @@ class ChangesAsOne {
 
  private:
   RunningPlan first_;
-  std::vector<int> first_devices_;  ///< Of each device now, which one of the first plan; -1: none.
+  std::vector<int> first_devices_;  ///< Device of the first plan, for each one now; -1: none.
   Task task_;
   std::int64_t moved_bytes_ = 0;
   std::int64_t unspent_bytes_ = 0;

@@ -61,7 +61,7 @@ struct ConstraintsOptions {
   bool list = false;
 };
 
-/// What a variant makes of a task; `plain_ms`: what its plan costs.
+/// A variant changes a task so; `plain_ms` is the cost of its plan.
 using Constrain = void (*)(Task& task, double plain_ms, Random& random);
 
 std::vector<Device>& device_list_of(Task& task) {
@@ -94,7 +94,7 @@ void add_base_loads(Task& task, double plain_ms, Random&) {
 void limit_widths(Task& task, double, Random& random) {
   for (Table& table : task.tables) {
     if (random.below(3) != 0) continue;
-    // What is large may have to be cut.
+    // A large table may have to be cut.
     const bool large = 4 * table.size_bytes() > task.memory_bytes;
     const std::uint64_t rule = random.below(3);
     if (rule == 0 && !large) table.rules.no_split = true;
@@ -217,10 +217,10 @@ std::vector<Variant> chosen_variants(const std::vector<std::string>& names) {
   return chosen;
 }
 
-/// Of a task with a plan.
+/// A plan of a task that has one.
 struct Planned {
   PlanResult result;
-  std::vector<double> cpu_ms;  ///< Of each round.
+  std::vector<double> cpu_ms;  ///< Time of each round.
 };
 
 struct VariantRatios {
@@ -250,7 +250,7 @@ double ratio_of(std::uint64_t a, std::uint64_t b) {
   return (static_cast<double>(a) + 1.0) / (static_cast<double>(b) + 1.0);
 }
 
-/// What became of tasks under each variant, over what became of the plain ones.
+/// Results of tasks under each variant, over those of the plain ones.
 class VariantComparison {
  public:
   explicit VariantComparison(const std::vector<Variant>& variants) : variants_(variants) {}

@@ -94,7 +94,7 @@ struct Gains {
   std::vector<double> time;
 };
 
-/// Likewise, of dense gradients of all replicas over gathered ones of all, over those of each table
+/// Ratios of dense gradients of all replicas over gathered ones of all, over those of each table
 /// that move fewer bytes, and over the cheapest of the three plans.
 struct GatherGains {
   std::vector<double> touched;

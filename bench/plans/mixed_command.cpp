@@ -57,11 +57,11 @@ double total_compute_ms(const GpuSpec& gpu, const NetworkSpec& network, const Ta
 
 struct MixedCosts {
   double speed = 1.0;
-  double compute_share = 0.0;  ///< Of the blind plan's slowest device.
+  double compute_share = 0.0;  ///< Share of the blind plan's slowest device.
   double blind_ms = 0.0;
   double told_ms = 0.0;
   double predicted_ratio = 0.0;  ///< Told over blind.
-  std::size_t replicas = 0;      ///< Of the plan that is told.
+  std::size_t replicas = 0;      ///< Replicas in the plan that is told.
   double all_fast_ms = 0.0;
   double time_ratio = 0.0;  ///< CPU time of the plan that is told over that of the blind one.
 };

@@ -23,7 +23,7 @@ namespace neuroshard::bench {
 /// How far the costs that models predict for whole plans are from analytic ones.
 class PlanAccuracy {
  public:
-  /// Of the datasheets that the built-in weights of `hardware` were trained on.
+  /// Prices by the datasheets that the built-in weights of `hardware` were trained on.
   explicit PlanAccuracy(std::string_view hardware = kDefaultHardware)
       : machine_(hardware_named(hardware)) {}
 
@@ -36,7 +36,7 @@ class PlanAccuracy {
   [[nodiscard]] double mape() const;
   /// Mean of (predicted - analytic) / analytic.
   [[nodiscard]] double bias() const;
-  /// Of predicted / analytic.
+  /// Extremes and median of predicted / analytic.
   [[nodiscard]] double least_ratio() const;
   [[nodiscard]] double median_ratio() const;
   /// At most `percent` % of the plans have a lower one.

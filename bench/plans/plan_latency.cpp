@@ -60,7 +60,7 @@ void require_as_published(const PlanResult& result, const std::optional<Publishe
               ErrorKind::kBackend);
 }
 
-// What all configs of a kind must give; empty before the first of them.
+// Result that all configs of a kind must give; empty before the first of them.
 struct Reference {
   std::string name;
   std::optional<PlanResult> result;

@@ -16,7 +16,7 @@ namespace neuroshard::bench {
 /// One way of planning a set of tasks.
 struct PlanConfig {
   std::string backend;
-  int threads = 1;  ///< Of one plan, or of one batch.
+  int threads = 1;  ///< Threads of one plan, or of one batch.
   bool reuse_work = true;
   /// An effort; "published"; or "as_published": the same without memory splits, which may find no
   /// plan.

@@ -73,7 +73,7 @@ std::vector<PlanSummary> combined(const std::vector<std::vector<PlanSummary>>& s
     double cpu_ms = 0.0;
     for (std::size_t s = 0; s < sets.size(); ++s) {
       const PlanSummary& one = sets[s][c];
-      // Of batches we know no single latency, but all sets have batches of one size.
+      // Batches have no single latency, but all sets have batches of one size.
       const double weight = one.wall_ms.empty() ? 1.0 : static_cast<double>(one.wall_ms.size());
       plans += weight;
       seconds += weight / one.plans_per_second;

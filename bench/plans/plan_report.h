@@ -9,16 +9,16 @@
 
 namespace neuroshard::bench {
 
-/// What one config did on one or more task sets.
+/// Figures of one config on one or more task sets.
 struct PlanSummary {
   PlanConfig config;
   std::vector<double> wall_ms;  ///< A task: median over the rounds. Empty for batches.
-  std::vector<double> cpu_ms;   ///< The same; empty unless there is one caller.
+  std::vector<double> cpu_ms;   ///< A task: median, too; empty unless there is one caller.
   std::size_t tasks = 0;
   std::size_t planned = 0;  ///< Tasks that got a plan.
   double plans_per_second = 0.0;
   double cpu_ms_per_plan = 0.0;
-  double spread = 0.0;  ///< Of the rounds' total times; of several sets, the largest.
+  double spread = 0.0;  ///< Spread of the rounds' total times; of several sets, the largest.
   /// Published seconds over ours, one for each task that the published search was run on; empty if
   /// there is none. By our wall time, the same where it found a plan, and by our CPU time.
   std::vector<double> speedups;

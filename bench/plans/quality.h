@@ -42,7 +42,7 @@ struct QualityRuns {
 struct QualityRow {
   std::string name;
   double success = 0.0;       ///< Share of the runs that gave a plan.
-  double mean_cost_ms = 0.0;  ///< Of those; NaN if there are none.
+  double mean_cost_ms = 0.0;  ///< Mean of those; NaN if there are none.
   /// Geometric mean of cost / cost by `neuroshard`, over the runs in which both gave a plan.
   double relative_cost = 0.0;
   double mean_search_ms = 0.0;

@@ -117,7 +117,7 @@ std::optional<Judged> judge(const Planner& planner, const Scenario& scenario, Ta
 
 double gib(std::int64_t bytes) { return static_cast<double>(bytes) / (1024.0 * 1024.0 * 1024.0); }
 
-/// What one scenario makes of all cases.
+/// Results of one scenario over all cases.
 struct Changes {
   std::vector<double> cost_ratios;
   std::vector<double> at_once_ratios;

@@ -46,7 +46,7 @@ struct PointOptions {
   double seconds = 0.0;
 };
 
-// Of a size, or of a task file.
+// Arguments of a size, or of a task file.
 std::vector<std::string> point_args(const ScaleOptions& options, const ScaleResult& size) {
   const SearchOptions& search = options.planner.search;
   std::vector<std::string> args = {"scale-point", "--data", options.common.data, "--weights",
@@ -161,7 +161,7 @@ void run_point(const PointOptions& options, std::ostream& out) {
       << "\n";
 }
 
-// What `scale` starts for each size.
+// Adds the command that `scale` starts for each size.
 void add_point_command(CLI::App& program, Action& chosen) {
   const auto options = std::make_shared<PointOptions>();
   CLI::App* command = program.add_subcommand("scale-point", "One size, as JSON")->group("");

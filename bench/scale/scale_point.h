@@ -15,7 +15,7 @@ namespace neuroshard::bench {
 [[nodiscard]] Task drawn_task(std::span<const Table> tables, int count, int devices,
                               std::uint64_t seed);
 
-/// What one planning of one task took.
+/// Time and memory of one planning of one task.
 struct ScalePoint {
   int tables = 0;
   int devices = 0;
@@ -24,7 +24,7 @@ struct ScalePoint {
   double spread = 0.0;
   int plans = 0;
   std::int64_t peak_bytes = 0;     ///< Most memory the process ever had resident; 0: not known.
-  std::int64_t initial_bytes = 0;  ///< The same before the first plan: program, models, task.
+  std::int64_t initial_bytes = 0;  ///< Before the first plan: program, models, task.
   std::int64_t candidates = 0;
   std::int64_t head_evaluations = 0;
   std::int64_t comm_evaluations = 0;

@@ -8,7 +8,8 @@
 
 namespace neuroshard::bench {
 
-// What nsbench measures on a GPU besides the library's own backend. All empty without one.
+// Scorers that nsbench measures on a GPU besides the library's own backend. All are empty without
+// one.
 
 /// Baselines on the GPU, e.g. the networks through cuBLAS.
 [[nodiscard]] std::vector<ScorerKind> gpu_scorers(const CostModels& models);

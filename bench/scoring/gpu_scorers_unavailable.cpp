@@ -1,4 +1,4 @@
-// What bench/gpu/ does, in a build without CUDA.
+// Stands in for bench/gpu/ in a build without CUDA.
 #include "bench/commands.h"
 #include "bench/scoring/gpu_scorers.h"
 

@@ -15,7 +15,7 @@ struct ScoreMeasurement {
   std::vector<int> threads;          ///< Each scores batches of its own.
   std::size_t scalar_max_batch = 0;  ///< The scalar backend is not timed on larger ones.
   int repetitions = 5;
-  double min_seconds = 0.05;  ///< Of one repetition.
+  double min_seconds = 0.05;  ///< Time of one repetition.
 };
 
 /// Rates of one scorer, one batch size and one thread count; an entry a repetition.

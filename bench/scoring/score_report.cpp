@@ -28,7 +28,7 @@ std::vector<const ScoreTimes*> rows_with(std::span<const ScoreTimes> times, int 
   return rows;
 }
 
-// What other programs take does not count in CPU time; a GPU does not show in it.
+// CPU time leaves out what other programs take; a GPU does not show in it.
 double rate(const ScoreTimes& times) {
   return times.on_gpu ? median(times.per_second) : median(times.per_cpu_second) * times.threads;
 }

@@ -11,12 +11,12 @@
 
 namespace neuroshard::bench {
 
-/// What is scored: shards of pieces whose embeddings are at hand.
+/// Input of scorers: shards of pieces whose embeddings are at hand.
 struct ScoringInput {
   AlignedVector<float> embeddings;  ///< [pieces, embedding_width]
   int embedding_width = 0;
   std::vector<std::uint32_t> offsets;    ///< shards + 1
-  std::vector<std::uint32_t> piece_ids;  ///< Of all shards, one after the other.
+  std::vector<std::uint32_t> piece_ids;  ///< Pieces of all shards, one after the other.
 
   /// The first `shards` shards.
   [[nodiscard]] ShardBatch first(std::size_t shards) const {

@@ -40,10 +40,10 @@ struct TrainOptions {
   int rounds = 5;
 };
 
-/// What computes the products of matrices.
+/// A way to compute the products of matrices.
 struct Products {
   std::string name;
-  const training::MatrixKernels* kernels = nullptr;  ///< Of the CPU; unused with a backend.
+  const training::MatrixKernels* kernels = nullptr;  ///< Kernels of the CPU; unused with a backend.
   std::shared_ptr<const TrainingBackend> backend;    ///< Null: the CPU.
 };
 

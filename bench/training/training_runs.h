@@ -32,7 +32,7 @@ class TrainingRun {
 /// "compute", "comm dense" (4 devices, forward) and "comm symmetric" (2, 4, 8 devices, forward).
 [[nodiscard]] const std::vector<std::string>& trained_networks();
 /// The run borrows all but the name and the backend, which takes the steps; null: the CPU, with
-/// `kernels`. Of the training samples at most `most_samples` are used.
+/// `kernels`. At most `most_samples` of the training samples are used.
 [[nodiscard]] std::unique_ptr<TrainingRun> make_training_run(
     const std::string& network, const TrainingSet& set, std::size_t most_samples,
     const training::MatrixKernels& kernels, int threads,
