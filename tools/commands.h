@@ -13,8 +13,8 @@ class App;
 
 namespace neuroshard::tools {
 
-/// What the chosen sub-command does once all options are parsed. Returns an ExitCode; throws Error
-/// on bad input.
+/// Work of the chosen sub-command once all options are parsed. Returns an ExitCode; throws Error on
+/// bad input.
 using Action = std::function<int(Console&)>;
 
 // Each adds its sub-command to `program`; its callback stores the work to do in `chosen`.

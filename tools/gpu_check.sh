@@ -97,8 +97,8 @@ say() {
   echo "$*" >>"$results/summary.txt"
 }
 
-# usage: step NAME SECONDS COMMAND...   What it prints goes to RESULTS/log.txt; JSON that it writes to
-# WORK/NAME.json becomes a line of RESULTS/results.json. Done steps are not run again. 124: no time.
+# usage: step NAME SECONDS COMMAND...
+# Output of COMMAND goes to RESULTS/log.txt; JSON that it writes to WORK/NAME.json becomes a line of RESULTS/results.json. Done steps are not run again. 124: no time.
 step() {
   local name=$1 limit=$2 status=0 start=$SECONDS
   shift 2
@@ -200,8 +200,9 @@ stage_collect() {
   [ ! -d "$work/samples" ] || tar -C "$work" -cf "$results/samples.tar" samples
 }
 
-# usage: profile NAME SECONDS KERNELS COMMAND...   Of KERNELS, a regular expression, that COMMAND launches:
-# one launch of each grid, block and shared memory.
+# usage: profile NAME SECONDS KERNELS COMMAND...
+# Profiles kernels that COMMAND launches and KERNELS, a regular expression, names: one launch of each grid,
+# block and shared memory.
 profile() {
   local name=profile_$1 limit=$2 kernels=$3
   shift 3

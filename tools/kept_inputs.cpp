@@ -27,7 +27,7 @@ struct Files {
 
 constexpr std::array<std::string_view, 6> kWritten = {"--output",  "--log", "--report",
                                                       "--scatter", "--svg", "--json"};
-/// What commands read in a folder of samples or tables.
+/// Files that commands read in a folder of samples or tables.
 constexpr std::array<std::string_view, 3> kFolderFiles = {"data.txt", "collection.json",
                                                           "table_configs.json"};
 

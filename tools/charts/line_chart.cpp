@@ -10,7 +10,7 @@ namespace {
 
 constexpr double kPanelWidth = 580.0;
 constexpr double kChartHeight = 360.0;
-constexpr double kChartLeft = 70.0;  // Of the plot within its panel, as the others.
+constexpr double kChartLeft = 70.0;  // Left of the plot in its panel; so the others.
 constexpr double kRight = 150.0;     // The legend.
 constexpr double kChartTop = 40.0;
 constexpr double kChartBottom = 50.0;

@@ -1,4 +1,4 @@
-# What was built, for programs to say: build_info.h (namespace neuroshard::build_info).
+# Tells programs what was built: build_info.h (namespace neuroshard::build_info).
 string(TOUPPER "${CMAKE_BUILD_TYPE}" build_type_upper)
 string(STRIP "${CMAKE_CXX_FLAGS} ${CMAKE_CXX_FLAGS_${build_type_upper}}" compiler_flags)
 set(build_info_folder "${PROJECT_BINARY_DIR}/generated")

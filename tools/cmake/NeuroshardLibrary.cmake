@@ -1,4 +1,5 @@
-# What the static and the shared library are linked with, and what they need of their users.
+# Libraries that the static and the shared library are linked with, and what they need of their
+# users.
 foreach(library neuroshard neuroshard_shared)
   target_compile_features(${library} PUBLIC cxx_std_20)
   if(NEUROSHARD_HAS_CUDA)

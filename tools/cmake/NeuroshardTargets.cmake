@@ -44,7 +44,8 @@ if(NOT NEUROSHARD_SANITIZE)
     $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<NOT:$<CONFIG:Debug>>>:-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2>)
 endif()
 
-# What reads files and arguments checks each index; the search, and operators whose time is measured, do not.
+# Code that reads files and arguments checks each index; the search, and operators whose time is
+# measured, do not.
 add_library(neuroshard_checked_flags INTERFACE)
 target_link_libraries(neuroshard_checked_flags INTERFACE neuroshard_hardening_flags)
 if(NOT NEUROSHARD_SANITIZE)

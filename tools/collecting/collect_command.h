@@ -10,7 +10,7 @@
 
 namespace neuroshard::tools {
 
-/// What both kinds of collection have in common.
+/// Options that both kinds of collection have in common.
 struct CollectionOptions {
   std::uint64_t samples = 100'000;
   std::uint64_t seed = 0;

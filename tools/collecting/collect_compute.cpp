@@ -32,7 +32,7 @@ constexpr const char* kCollectComputeExamples = R"(Examples:
 
 Protocol and what is measured: docs/collecting.md. The models: docs/analytic_costs.md.)";
 
-// Of the seed; samples have the streams from 0 on.
+// Streams of the seed; samples have the streams from 0 on.
 constexpr std::uint64_t kRowBlockStream = ~std::uint64_t{0};
 constexpr std::uint64_t kTableKindStream = kRowBlockStream - 1;
 
@@ -124,8 +124,8 @@ std::vector<Table> tables_of(const CollectCompute& command) {
   return std::move(configs.tables);
 }
 
-// As the sources are to have them: with histograms of the batch that is measured. Those of files
-// are of kDefaultBatchSize samples.
+// Makes tables as the sources are to have them: with histograms of the batch that is measured.
+// Histograms of files are of kDefaultBatchSize samples.
 std::vector<Table> in_batch(std::vector<Table> tables, std::int64_t batch) {
   if (batch == kDefaultBatchSize) return tables;
   const HistogramScale scale(static_cast<double>(batch));

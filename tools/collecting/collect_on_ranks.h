@@ -8,8 +8,8 @@
 
 namespace neuroshard::tools {
 
-/// What every rank does: rank 0 draws, records and reports, the others measure with it. `command`
-/// is of as many devices as there are ranks; costs are those of `hardware`. Returns an exit code.
+/// Work of every rank: rank 0 draws, records and reports, the others measure with it. `command` is
+/// of as many devices as there are ranks; costs are those of `hardware`. Returns an exit code.
 /// Throws Error; `give_up` is called before, with what is wrong, if the other ranks cannot know
 /// that this one has failed.
 [[nodiscard]] int collect_on_ranks(const CollectComm& command,
@@ -17,7 +17,7 @@ namespace neuroshard::tools {
                                    const std::string& hardware, Console& console,
                                    const std::function<void(const char*)>& give_up = {});
 
-/// The same between threads of this process. Returns an exit code; throws Error.
+/// Collects between threads of this process. Returns an exit code; throws Error.
 [[nodiscard]] int collect_locally(const CollectComm& command, Console& console);
 
 }  // namespace neuroshard::tools

@@ -83,7 +83,7 @@ Task draw_task(std::span<const Table> tables, const CollectPlans& command, Rando
   return task;
 }
 
-/// What decides the samples, as far as both folders have it.
+/// Settings that decide the samples, as far as both folders have them.
 CollectionDescription description_of(const CollectPlans& command, const LoadedModels& loaded,
                                      const TableConfigs& configs) {
   const auto fingerprint_of = [](std::string_view bytes) {
@@ -207,7 +207,7 @@ class PlanSamples {
     operators_ += compute_sample_line(ids, cost_ms, samples) + '\n';
   }
 
-  // Of the device that computes longest, and of others at random.
+  // Adds operators of the device that computes longest, and of others at random.
   void add_operators(const Task& task, const std::vector<std::vector<Table>>& tables,
                      const std::vector<double>& compute_ms, Random& random) {
     std::vector<std::size_t> busy;

@@ -64,7 +64,7 @@ const CLI::App* command_named(const CLI::App& app, const std::string& name) {
   return named.empty() ? nullptr : named.front();
 }
 
-/// What is wrong with the first name that does not exist; empty if all of them do.
+/// Says what is wrong with the first name that does not exist; empty if all of them do.
 std::string unknown_name(const CLI::App& program, const std::vector<std::string>& args) {
   const CLI::App* app = &program;
   for (const std::string& arg : args) {
@@ -97,7 +97,7 @@ bool has_empty_item(std::string_view list) {
          list.find(std::string{kBetweenItems, kBetweenItems}) != std::string_view::npos;
 }
 
-/// What is wrong with the first list of which an item is empty; empty if there is none. CLI11
+/// Says what is wrong with the first list of which an item is empty; empty if there is none. CLI11
 /// leaves such items out: "4," would be 4.
 std::string empty_item(const CLI::App& program, const std::vector<std::string>& args) {
   const CLI::App* app = &program;
@@ -175,7 +175,7 @@ std::optional<ExitCode> parse(CLI::App& program, const std::vector<std::string>&
     if (error.get_exit_code() != 0) {
       return fail(err, program.get_name(), usage_error(program, error, args));
     }
-    std::ostringstream text;  // What --help or --version prints.
+    std::ostringstream text;  // Text of --help or --version.
     program.exit(error, text, text);
     out << text.str() << (text.str().ends_with('\n') ? "" : "\n");
     return kExitOk;

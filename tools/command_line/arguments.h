@@ -22,9 +22,9 @@ namespace neuroshard::command_line {
 /// Writes "PROGRAM: error: MESSAGE", printable and in one line.
 ExitCode fail(std::ostream& err, const std::string& program, const std::string& message);
 
-/// To be called first in `main`. What is meant for a closed standard stream lands in no file that
-/// is opened later; a reader that has gone and a file that has grown too large are write errors
-/// like any other, not signals that end the process and leave its temporary files.
+/// To be called first in `main`. Output for a closed standard stream lands in no file that is
+/// opened later; a reader that has gone and a file that has grown too large are write errors like
+/// any other, not signals that end the process and leave its temporary files.
 void prepare_process();
 
 }  // namespace neuroshard::command_line

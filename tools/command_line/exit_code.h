@@ -2,7 +2,7 @@
 
 namespace neuroshard {
 
-/// What our programs return to the shell.
+/// Codes that our programs return to the shell.
 enum ExitCode : int {
   kExitOk = 0,
   kExitInfeasible = 1,  ///< Some task has no plan, or a plan does not fit.

@@ -18,7 +18,7 @@ class InterruptGuard {
   [[nodiscard]] bool interrupted() const;
 
  private:
-  std::array<void (*)(int), 3> before_{};  ///< What the signals did.
+  std::array<void (*)(int), 3> before_{};  ///< Handlers of the signals before.
 };
 
 }  // namespace neuroshard::tools

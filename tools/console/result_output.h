@@ -38,7 +38,7 @@ class ResultOutput {
  private:
   Console& console_;
   std::string path_;
-  std::string text_;  ///< Of the file.
+  std::string text_;  ///< Text of the file.
   TextStyle style_;
 };
 

@@ -20,7 +20,7 @@
 namespace neuroshard::tools {
 namespace {
 
-// Of a line: checksum, space, number, space, the line.
+// Parts of a line: checksum, space, number, space, the line.
 constexpr std::size_t kChecksumDigits = 16;
 
 std::string header_of(std::uint64_t fingerprint) {

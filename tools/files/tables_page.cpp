@@ -116,7 +116,8 @@ std::string groups_lines(const TaskFile& task) {
   return text;
 }
 
-/// What plans and their costs depend on besides tables and devices, as far as the file states it.
+/// Settings beside tables and devices on which plans and their costs depend, as far as the file
+/// states them.
 std::string setting_lines(const TaskFile& task) {
   std::string text;
   if (task.hardware) text += "hardware: " + printable(task.hardware->name) + '\n';

@@ -8,7 +8,7 @@
 
 namespace neuroshard::tools {
 
-// What `neuroshard inspect` says of task files, table files and plan files. `name` is the file's.
+// Pages of `neuroshard inspect` for task files, table files and plan files. `name` is the file's.
 
 [[nodiscard]] std::string task_page(const TaskFile& task, const std::string& name);
 [[nodiscard]] std::string table_configs_page(const TableConfigs& configs, const std::string& name);

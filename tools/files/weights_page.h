@@ -7,11 +7,11 @@
 
 namespace neuroshard::tools {
 
-/// What `neuroshard inspect` says of cost models: metadata, networks, device counts. `name` is the
+/// Page of `neuroshard inspect` for cost models: metadata, networks, device counts. `name` is the
 /// file's, or says where they come from.
 [[nodiscard]] std::string weights_page(const CostModels& models, const std::string& name);
 
-/// The same of single checkpoints of the published training code.
+/// Pages of single checkpoints of the published training code.
 [[nodiscard]] std::string compute_checkpoint_page(const ComputeModel& model,
                                                   const std::string& name);
 [[nodiscard]] std::string comm_checkpoint_page(const CommCheckpoint& checkpoint,

@@ -36,8 +36,8 @@ _INPUTS = ((4, *_OUTPUTS[:-1]), (8, *_OUTPUTS[:-1]))
 
 STEPS = "steps of the longest placement"
 NETWORKS = "communication networks"
-# Whose instructions are what part of a level: the first that is among the functions of an instruction. What is in none
-# but the kernel's own counts as the last.
+# Functions whose instructions make a part of a level: the first that is among the functions of an instruction. An
+# instruction in none but the kernel's own counts as the last.
 _PARTS = {
     "see the level published": ("wait_above",),
     "load what is known of it": ("load_level",),
@@ -181,7 +181,7 @@ def _loops(turns: dict[str, int | tuple[int, ...]]) -> list[LoopTurns]:
     return [LoopTurns(line, count if isinstance(count, tuple) else (count,)) for line, count in turns.items()]
 
 
-# Of the states of a level, and its candidates: beam_layout().
+# Bytes of the states of a level, and its candidates: beam_layout().
 _STATE_BYTES = _CHUNK * _turns(4 * (3 * (_SLICES + LEVELS) + 2 * LEVELS), _CHUNK)
 _COPIED_BYTES = _WIDTH * _STATE_BYTES + 16 * _CANDIDATES
 _LEVEL_BYTES = _COPIED_BYTES + 2 * 4 * _CANDIDATES + 48
@@ -210,10 +210,10 @@ def _loops_of_state(slices: int, splits: int) -> list[LoopTurns]:
             r"^children_to_try: .*i < most": 1,
             r"^go_on: .*i < chunks": _turns(_COPIED_BYTES, _CHUNK * _LANES * _WARPS),
             r"^list_placed: .*c < end": 1,
-            # Of either lane.
+            # Turns of either lane.
             r"^first_with_key: .*first >= 0": _turns(_CANDIDATES, 32),
             r"^same_halved: .*i < splits": splits // 4,
-            # Those before a candidate of the last word, then all.
+            # Words before the candidate's last one, then all.
             r"^placed_before: .*i < word": (_turns(_CANDIDATES, 16) - 1, _turns(_CANDIDATES, 16)),
         }
     )
@@ -259,8 +259,8 @@ def _loops_of_level(level: int) -> list[LoopTurns]:
     )
 
 
-# What this search does not have: limits that get off, symmetric networks, copies of weights that were not made
-# before, and more candidates than one in a block.
+# This search does not have these: limits that get off, symmetric networks, copies of weights that were not made before,
+# and more candidates than one in a block.
 _SKIPS = [
     Skip(r"^take_item: while \(atomicCAS"),
     Skip(r"^place_greedily: if \(now\.snapshot < 0\)"),

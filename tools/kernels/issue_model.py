@@ -24,8 +24,9 @@ _LEAST_LATENCY = 6
 _OPERANDS_READ = 8
 _MEMORY_QUEUE = 24  # Cycles of work that wait for shared memory and L1 before a warp has to.
 
-# Not published for Hopper. A barrier of a block whose warps come to it together: 22 cycles for one warp of a V100. A
-# fence: until what was written before is in L2, and that is known. What is slept where 40 ns are asked for.
+# Cycles that are not published for Hopper. A barrier of a block whose warps come to it together takes 22 cycles for one
+# warp of a V100. A fence takes until what was written before is in L2, and that is known. A warp sleeps so long where
+# it asks for 40 ns.
 _PAUSE = {"BAR": 30.0, "MEMBAR": float(L2_CYCLES), "NANOSLEEP": 79.0}
 
 _WAIT_FOR_ALL_COPIES = "DEPBAR.LE SB0, 0x0"

@@ -8,7 +8,7 @@ from units_of_work import Way
 _SHARD_FMA = 2112
 _FMA_OF_CYCLE = 128
 
-CLOCK_MHZ = 1980  # Of an H100 or H200.
+CLOCK_MHZ = 1980  # Clock of an H100 or H200.
 
 _SCHEDULERS = 4
 _SCORING_WARPS = 4  # A scheduler's.

@@ -12,8 +12,8 @@ class App;
 
 namespace neuroshard::tools {
 
-/// What of a task decides memory, in place of what its file says: of all tables, and of each
-/// device.
+/// Settings of a task that decide memory, in place of what its file says: of all tables, and of
+/// each device.
 struct MemoryOptions {
   std::optional<std::string> weight_type;
   std::optional<std::string> optimizer;

@@ -39,7 +39,8 @@ struct LoadedModels {
 /// Throws Error naming `models.place` if there is no communication model for `devices`.
 void require_comm_model(const LoadedModels& models, int devices);
 
-/// The same of the devices of each valid task, and of its batch. Throws Error naming its file.
+/// Requires models for the devices of each valid task, and for its batch. Throws Error naming its
+/// file.
 void require_models_for(const LoadedModels& models, const LoadedTasks& tasks);
 
 }  // namespace neuroshard::tools

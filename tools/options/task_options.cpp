@@ -55,7 +55,7 @@ std::vector<TaskLine> load_files(const TaskOptions& options) {
   return {std::move(files[static_cast<std::size_t>(index)])};
 }
 
-/// What costs are of, as pages otherwise say nothing but what the weights know.
+/// Says which links costs are for, as pages otherwise say nothing but what the weights know.
 std::string links_note(const Task& task) {
   std::string text = "links, in nodes of " + std::to_string(task.devices_per_node) + ":";
   const auto add = [&](const char* what, double gb_s) {
@@ -104,8 +104,8 @@ void require_devices(const char* option, int devices) {
               "; give a number between 1 and " + std::to_string(kMaxDevices));
 }
 
-/// What no task may have is the option's fault, not the file's. Of several --devices one that
-/// cannot be costs no others.
+/// A value that no task may have is the option's fault, not the file's. With several --devices, an
+/// impossible one does not cost the others.
 void require_ranges(const TaskOptions& options) {
   if (options.devices.size() == 1) require_devices("--devices", options.devices.front());
   if (options.devices_per_node) require_devices("--devices-per-node", *options.devices_per_node);

@@ -23,7 +23,7 @@ struct TaskOptions {
   std::string tasks;   ///< ... and one task a line.
   std::optional<long long> index;
   std::vector<int> devices;       ///< Empty: what the file says. Several: what-ifs.
-  std::vector<double> memory_gb;  ///< The same.
+  std::vector<double> memory_gb;  ///< Empty: what the file says. Several: what-ifs.
   /// If neither these nor the file say any. Not options of the command line.
   std::optional<int> devices_if_missing;
   std::optional<std::int64_t> memory_bytes_if_missing;
@@ -42,22 +42,22 @@ void add_task_options(CLI::App& command, TaskOptions& options,
 
 struct LoadedTasks {
   std::vector<Task> tasks;
-  std::vector<std::optional<Error>> errors;  ///< Of each task: why it is none. Then it is empty.
+  std::vector<std::optional<Error>> errors;  ///< Why each is no task. Then it is empty.
   std::vector<int> indices;                  ///< Line of each in its file, from 0.
   std::vector<std::string> titles;           ///< For people.
   std::vector<std::string> where;            ///< File of each, and line; for messages.
   bool batch_is_option = false;              ///< Batch sizes are what --batch-size says.
-  std::optional<Hardware> hardware;          ///< What --hardware says, else the task file.
-  std::vector<std::string> notes;            ///< What was assumed, e.g. access histograms.
-  double read_ms = 0.0;                      ///< What reading all of them took.
+  std::optional<Hardware> hardware;          ///< Value of --hardware, else of the task file.
+  std::vector<std::string> notes;            ///< Assumptions made, e.g. access histograms.
+  double read_ms = 0.0;                      ///< Time to read all of them.
 };
 
 /// `hardware`: the option --hardware; empty: what the task file says. Tasks that do not say how
 /// many devices share a node have as many as the hardware.
 ///
 /// At least one valid task. Throws Error if the options do not fit together, a file cannot be used,
-/// or no task is valid. Of several devices or sizes of memory, tasks have the first, and are not
-/// validated: other numbers may be valid.
+/// or no task is valid. If there are several devices or sizes of memory, tasks have the first, and
+/// are not validated: other numbers may be valid.
 [[nodiscard]] LoadedTasks load_tasks(const TaskOptions& options, const std::string& hardware = {});
 
 /// Bytes of --memory-gb. Throws Error naming the option.

@@ -1,4 +1,4 @@
-const kPrintedWidth = 700;  // Of A4 and Letter.
+const kPrintedWidth = 700;  // Width of A4 and Letter.
 
 // Stacked columns, one a device, drawn as one path a series, so that 1,024 are as quick as two. It is a slider:
 // arrow keys go from device to device, Enter chooses one.

@@ -64,7 +64,7 @@ std::string next_text(const PlanExplanation& explained) {
   return text.empty() ? "none: there is one device" : text;
 }
 
-/// What the deciding device is late by.
+/// Table of what the deciding device is late by.
 std::string device_table(const PlanExplanation& explained) {
   using enum TextTable::Align;
   const auto deciding = static_cast<std::size_t>(explained.deciding);

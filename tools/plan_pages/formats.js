@@ -11,7 +11,8 @@ function formatBytes(bytes) {
   return `${formatNumber(value, value < 10 ? 2 : value < 100 ? 1 : 0)} ${units[unit]}`;
 }
 
-// Halves go to the even digit, as in C, not up as in toFixed: 8.125 to 8.12. Of sizes in powers of two they are common.
+// Halves go to the even digit, as in C, not up as in toFixed: 8.125 to 8.12. They are common among sizes in powers of
+// two.
 function formatNumber(value, digits) {
   const scaled = value * 10 ** digits;
   const below = Math.floor(scaled);

@@ -22,8 +22,8 @@ using charts::xml_escaped;
 /// Text from anywhere, safe within an element and within quotes.
 std::string html_text(std::string_view text) { return xml_escaped(printable(text)); }
 
-/// The template with `values` in the place of their names in {{braces}}. What is put in is not
-/// looked at again.
+/// The template with `values` in the place of their names in {{braces}}. A value that is put in is
+/// not looked at again.
 std::string filled(const std::map<std::string_view, std::string>& values) {
   std::string_view rest(reinterpret_cast<const char*>(kReportTemplate), kReportTemplateSize);
   std::string text;

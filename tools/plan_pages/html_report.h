@@ -11,7 +11,7 @@ namespace neuroshard::tools {
 /// charts and a table of all devices, and every slice, to be searched and sorted. Names in it are
 /// text, whatever they hold. Without scripts it still has all but charts and slices.
 [[nodiscard]] std::string html_report(const PlanDocument& document);
-/// The same of a task that has no plan: the reason.
+/// Report on a task that has no plan: the reason.
 [[nodiscard]] std::string html_report(const NoPlanDocument& document);
 
 /// `report` as a part of another page, such as a notebook: in a frame that shares neither styles

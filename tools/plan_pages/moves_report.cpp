@@ -7,7 +7,7 @@
 namespace neuroshard::tools {
 namespace {
 
-// Of more moves, the largest are listed.
+// If there are more moves, the largest are listed.
 constexpr std::size_t kListedMoves = 20;
 
 std::string range_text(std::int64_t first, std::int64_t count) {

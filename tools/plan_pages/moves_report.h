@@ -8,10 +8,10 @@
 
 namespace neuroshard::tools {
 
-/// What follows the page of a plan that is near to a running one: what has to be moved, by device.
+/// Page that follows that of a plan near to a running one: what has to be moved, by device.
 [[nodiscard]] std::string moves_page(const PlanDocument& document);
 
-/// What the running plan costs, and how much is moved. `document.moves` is there.
+/// Facts on what the running plan costs, and how much is moved. `document.moves` is there.
 [[nodiscard]] std::vector<PlanFact> move_facts(const PlanDocument& document);
 
 }  // namespace neuroshard::tools

@@ -20,7 +20,7 @@ constexpr int kMaxBarCells = 48;
 
 std::string share_text(double share) { return format_number(100.0 * share, 0) + "%"; }
 
-/// Of all memory of a device, what is reserved and what is there already included.
+/// Share of all memory of a device, including what is reserved and what is there already.
 double full_share(std::size_t device, const DeviceCost& cost, const Task& task) {
   return static_cast<double>(cost.memory_bytes + cost.reserved_bytes + cost.base_bytes) /
          static_cast<double>(memory_bytes(task, device));
@@ -105,7 +105,7 @@ std::string device_table(const PlanDocument& document, const TextStyle& style) {
   return text;
 }
 
-/// What the memory of each device is for; nothing if all of it is for fp32 weights.
+/// Table of what the memory of each device is for; nothing if all of it is for fp32 weights.
 std::string memory_table(const PlanDocument& document) {
   using enum TextTable::Align;
   bool plain = document.task.reserved == ReservedMemory{};

@@ -18,7 +18,7 @@ namespace neuroshard::tools {
 /// those that are replicated.
 [[nodiscard]] std::string shard_lists(const PlanDocument& document);
 
-/// What is said of a plan beside its tables of figures: "splits", "none".
+/// A fact on a plan beside its tables of figures: "splits", "none".
 struct PlanFact {
   std::string label;
   std::string text;
@@ -26,8 +26,8 @@ struct PlanFact {
 /// Splits, replicas, search, other plans, weights, notes.
 [[nodiscard]] std::vector<PlanFact> plan_facts(const PlanDocument& document);
 
-/// What should make people doubt the plan: memory that does not suffice, odd predictions, a search
-/// that failed or ended early.
+/// Reasons to doubt the plan: memory that does not suffice, odd predictions, a search that failed
+/// or ended early.
 [[nodiscard]] std::vector<std::string> plan_warnings(const PlanDocument& document);
 inline constexpr std::string_view kEndedEarly =
     "the deadline ended the search: the plan is the best found by then";
@@ -68,7 +68,7 @@ inline constexpr std::array<const char*, 5> kMemoryHeads = {"weights", "optimize
                                                             "reserved", "free"};
 [[nodiscard]] std::vector<std::string> memory_cells(const DeviceCost& cost);
 
-/// What pages call a table: its name, or "table 3".
+/// Name of a table on pages: its own, or "table 3".
 [[nodiscard]] std::string table_label(const Task& task, int table);
 
 /// `assumptions` and the warning of `cost`, if there is one.

@@ -6,7 +6,7 @@
 
 namespace neuroshard::tools {
 
-/// What a plan of `task` costs without each of its rules, the dearest rules first.
+/// Page of what a plan of `task` costs without each of its rules, the dearest rules first.
 [[nodiscard]] std::string rules_page(const Task& task, const RuleCosts& costs);
 
 }  // namespace neuroshard::tools

@@ -11,7 +11,7 @@
 
 namespace neuroshard::tools {
 
-/// What there is to say at the end of many tasks.
+/// Summary at the end of many tasks.
 class BatchEnd {
  public:
   /// `noun`: what is planned; `place`: which one failed, for the message.

@@ -9,7 +9,7 @@
 
 namespace neuroshard::tools {
 
-/// What `--format table` prints for more than one task: a row for each, then totals.
+/// Output of `--format table` for more than one task: a row for each, then totals.
 class BatchReport {
  public:
   BatchReport();

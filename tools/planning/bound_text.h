@@ -13,7 +13,7 @@ namespace neuroshard::tools {
 struct PlanBound {
   std::string prices;  ///< Whose they are.
   double bound_ms = 0.0;
-  std::optional<double> cost_ms{};  ///< Of a plan that is valid, fits and keeps all rules.
+  std::optional<double> cost_ms{};  ///< Cost of a plan that is valid, fits and keeps all rules.
 
   /// False: none is known to be impossible.
   [[nodiscard]] bool any_plan() const { return bound_ms < std::numeric_limits<double>::infinity(); }

@@ -34,7 +34,7 @@ struct CheckCommand {
   std::string output;
 };
 
-/// Of one plan.
+/// Problems of one plan.
 struct Checked {
   const Task* task = nullptr;
   int index = 0;

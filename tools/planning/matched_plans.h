@@ -15,7 +15,7 @@ class Option;
 
 namespace neuroshard::tools {
 
-/// Of a task, if there is a record without a plan.
+/// Message for a task whose record has no plan.
 inline constexpr std::string_view kNoPlanInFile = "the plan file says that there is none";
 
 /// --plan.

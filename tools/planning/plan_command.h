@@ -13,7 +13,7 @@
 
 namespace neuroshard::tools {
 
-/// What `neuroshard plan` is asked for.
+/// Options of `neuroshard plan`.
 struct PlanCommand {
   TaskOptions tasks;
   ModelOptions models;

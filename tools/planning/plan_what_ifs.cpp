@@ -76,7 +76,7 @@ std::vector<PlanOutcome> plan_all(const PlanCommand& command, const Planner& pla
   return outcomes;
 }
 
-/// Of those that have no error, whose outcome it is.
+/// Plans the variants that have no error; each error is the outcome of its variant.
 std::vector<PlanOutcome> plan_valid(const PlanCommand& command, const Planner& planner,
                                     const Task& task, std::span<const TaskVariant> variants,
                                     std::vector<std::optional<Error>> errors) {

@@ -86,7 +86,7 @@ LoadedRunning load_running(const ReplanCommand& command, const Task& next) {
   running_task.overlap = command.task.overlap;
   running_task.host_memory = command.task.host_memory;
   const LoadedTasks loaded = load_tasks(running_task, command.models.hardware);
-  // What the plan says of its devices is what runs, whatever the task file's number is.
+  // The plan's devices are those that run, whatever the task file's number is.
   Task task = only_task(loaded);
   if (records[0].plan) {
     const int devices = static_cast<int>(records[0].shards().size());

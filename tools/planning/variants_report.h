@@ -8,7 +8,7 @@
 
 namespace neuroshard::tools {
 
-/// What --devices and --memory-gb lists ask of one task.
+/// Report on what --devices and --memory-gb lists ask of one task.
 struct VariantsReport {
   const Task& task;
   std::string title;

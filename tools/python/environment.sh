@@ -8,8 +8,8 @@ make_environment() {
   "$folder/bin/python" -m pip install -q --disable-pip-version-check "$@"
 }
 
-# usage: build_package FOLDER: makes a wheel and installs it. What builds it is installed beside it, not anew for
-# every build, so that the paths of its headers stay and ccache knows them.
+# usage: build_package FOLDER: makes a wheel and installs it. Build tools are installed beside it, not anew for
+# every build, so that the paths of their headers stay and ccache knows them.
 build_package() {
   if command -v ccache >/dev/null; then
     # The compiler by the name that CMake finds, so that objects of other builds are taken.

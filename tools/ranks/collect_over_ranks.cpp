@@ -18,14 +18,14 @@
 namespace neuroshard::tools {
 namespace {
 
-// What ranks measure, and the hardware that it belongs to.
+// Exchange that ranks measure, and the hardware that it belongs to.
 struct MeasuredExchange {
   std::unique_ptr<ranks::Exchange> exchange;
   std::string hardware;
 };
 
-// Of all ranks at once: between GPUs by NCCL if `command.backend` is "nccl", else in host memory.
-// Throws Error (kBackend) on all ranks if one of them has no GPU to use.
+// Made by all ranks at once: between GPUs by NCCL if `command.backend` is "nccl", else in host
+// memory. Throws Error (kBackend) on all ranks if one of them has no GPU to use.
 MeasuredExchange make_exchange(const CollectComm& command, const ranks::MpiGroup& group) {
   if (command.backend != "nccl") return {ranks::make_host_exchange(group), cpu_name()};
 #ifdef NEUROSHARD_HAS_NCCL

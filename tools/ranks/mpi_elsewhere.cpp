@@ -23,7 +23,7 @@ int collect_over_ranks(const CollectComm& command, Console& console) {
                     "collect with --backend analytic",
                 ErrorKind::kBackend);
   }
-  // The same arguments: each ends in a null byte.
+  // The arguments stay as they are: each ends in a null byte.
   std::ifstream file("/proc/self/cmdline", std::ios::binary);
   std::string text{std::istreambuf_iterator<char>(file), {}};
   std::vector<char*> arguments;

@@ -7,7 +7,7 @@
 
 namespace neuroshard::tools {
 
-// Of the program neuroshard-mpi.
+// Part of the program neuroshard-mpi.
 
 /// All ranks, for as long as `console` lives. A rank that hangs for `timeout_s`
 /// (--rank-timeout-s) ends them with a message.

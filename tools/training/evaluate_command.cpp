@@ -48,7 +48,7 @@ struct Evaluated {
   std::vector<TestResult> tests;
 };
 
-/// Of samples of several batches the name says which.
+/// Adds the batch to the name if samples are of several batches.
 std::string name_among(const Evaluated& evaluated, std::span<const Evaluated> all) {
   if (all.front().batch_size == all.back().batch_size) return evaluated.network;
   if (evaluated.batch_size == 0) return evaluated.network + ", unknown batch";

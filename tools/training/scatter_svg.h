@@ -15,7 +15,7 @@ struct ScatterPanel {
 };
 
 /// A page of panels, `columns` side by side, each with equal axes and the line on which predictions
-/// are right. Of a panel with more than a few thousand points an even selection is drawn.
+/// are right. A panel with more than a few thousand points shows an even selection of them.
 [[nodiscard]] std::string scatter_svg(std::span<const ScatterPanel> panels, int columns);
 
 /// The distance between ticks, 1, 2 or 5 times a power of ten, that puts 4 to 10 of them on

@@ -142,7 +142,7 @@ void add_train_options(CLI::App& command, TrainOptions& options) {
       ->group(how);
 }
 
-// What is not given is what suits few samples.
+// Options that are not given get values that suit few samples.
 void calibrate_by_default(const CLI::App& command, TrainingOptions& options) {
   const TrainingOptions usual = calibration_options();
   const auto is_given = [&](const char* name) { return command.count(name) > 0; };

@@ -13,7 +13,7 @@
 
 namespace neuroshard::tools {
 
-/// What is known of training data; empty: not known.
+/// Known facts on training data; empty: not known.
 struct DataOrigin {
   std::string source;             ///< "analytic", "cuda", ...
   std::string hardware;           ///< Name of the GPU or network.

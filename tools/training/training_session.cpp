@@ -107,7 +107,7 @@ void TrainingSession::log_epoch(const std::string& part, const EpochReport& repo
 bool TrainingSession::report(const std::string& part, std::span<const TrainingSummary> summaries,
                              const std::map<std::string, TrainingRange>& ranges) {
   progress_.reset();
-  save_state();  // Of a part that is done, too: the next one may be interrupted.
+  save_state();  // A part that is done is saved, too: the next one may be interrupted.
   for (const TrainingSummary& summary : summaries) {
     if (summary.epochs == 0) return false;
   }

@@ -17,16 +17,16 @@
 
 namespace neuroshard::tools {
 
-/// What all of `train` has in common.
+/// Options that all of `train` has in common.
 struct TrainOptions {
   std::vector<std::string> data;
   std::string output;
   std::string base;     ///< Weights file whose other models are kept; may be empty.
-  std::string from;     ///< What to calibrate: "built-in", a hardware's or a file; may be empty.
+  std::string from;     ///< Models to calibrate: "built-in", a hardware's or a file; may be empty.
   std::string log;      ///< CSV; may be empty.
   std::string scatter;  ///< SVG; may be empty.
   bool resume = false;  ///< Keep the state of training beside the output, and go on from it.
-  std::string source;   ///< Of the costs; empty: what the data folders say.
+  std::string source;   ///< Source of the costs; empty: what the data folders say.
   std::string hardware;
   std::string backend = "cpu";
   TrainingOptions training;
@@ -43,17 +43,17 @@ class TrainingSession {
   TrainingSession(const TrainOptions& options, const std::string& kind, Console& console);
 
   [[nodiscard]] const std::vector<std::filesystem::path>& folders() const { return folders_; }
-  /// Those of the base file; without one, those that are calibrated.
+  /// Models of the base file; without one, those that are calibrated.
   [[nodiscard]] CostModels& models() { return models_; }
-  /// What is calibrated with the samples; null: models are trained anew.
+  /// Models that are calibrated with the samples; null: models are trained anew.
   [[nodiscard]] const CostModels* calibrated() const { return from_ ? &*from_ : nullptr; }
   /// Samples that say nothing else serve the batch that they were collected with.
   void serve_collected_batch(ComputeSamples& samples) const {
     tools::serve_collected_batch(origin_, samples);
   }
-  /// What the samples are costs of, as far as it is known.
+  /// Hardware that the samples are costs of, as far as it is known.
   [[nodiscard]] const std::string& hardware() const { return origin_.hardware; }
-  /// What the samples say of it takes the place of what the folders say.
+  /// The samples' own batches take the place of what the folders say.
   void describe_batches(const TrainingRange& samples) { origin_.batch_size = samples.text(); }
   [[nodiscard]] bool interrupted() const { return guard_.interrupted(); }
 
@@ -85,8 +85,8 @@ class TrainingSession {
   bool trained_ = false;
   std::vector<ScatterPanel> panels_;
   std::unique_ptr<ProgressBar> progress_;
-  std::vector<std::filesystem::path> state_files_;  ///< Of the parts so far; with `resume` only.
-  std::string unsaved_state_;                       ///< Of the last part.
+  std::vector<std::filesystem::path> state_files_;  ///< Files of the parts so far, if `resume`.
+  std::string unsaved_state_;                       ///< State of the last part.
   std::optional<std::chrono::steady_clock::time_point> saved_;
   std::shared_ptr<const TrainingBackend> backend_;
   InterruptGuard guard_;

@@ -19,7 +19,7 @@ from typing import Any
 
 import neuroshard
 
-# Of a batch of so many samples tables of these dims are drawn, as `neuroshard collect` does.
+# Tables of these dims are drawn for a batch of so many samples, as `neuroshard collect` does.
 SAMPLES = 65536
 DIMS = (4, 8, 16, 32, 64, 128)
 
@@ -76,7 +76,8 @@ def main() -> None:
         sys.exit(f"plan_samples.py: {options.table_configs}: has no tables")
     tables = tables_of(configs)
     weights = neuroshard.Weights.load(options.weights)
-    # What TorchRec can run, what it can load, too, and columns alone, without replicas and row blocks.
+    # One plans what TorchRec can run, one what it can load, too, and one columns alone, without replicas and row
+    # blocks.
     planners = [
         neuroshard.Planner(weights, effort=options.effort, threads=options.threads, equal_widths=equal, cuts=cuts)
         for equal, cuts in [(True, "any"), (False, "any"), (True, "columns")]

@@ -74,7 +74,7 @@ std::vector<PricedRule> priced_rules(const TaskExplanation& of) {
   return priced;
 }
 
-/// Of what each device has; nothing if there is no plan.
+/// A figure of each device; nothing if there is no plan.
 template <typename Figure>
 auto of_devices(Figure figure) {
   return [figure](const TaskExplanation& of) {

@@ -46,7 +46,7 @@ void run_interruptibly(const std::function<void(std::stop_token)>& work) {
       const nb::gil_scoped_acquire locked;
       interrupted = PyErr_CheckSignals() != 0;
     }
-    // What was raised is pending on this thread, which runs no Python until it is thrown below.
+    // A raised exception is pending on this thread, which runs no Python until it is thrown below.
     if (interrupted) stop.request_stop();
     thread.join();
   }

@@ -9,9 +9,9 @@ namespace neuroshard::python {
 /// here.
 void run_unlocked(const std::function<void(std::stop_token)>& work);
 
-/// The same for work that takes long. Called on Python's main thread, which alone handles signals,
-/// it works on another one meanwhile, so that Ctrl-C, or whatever a signal handler raises, stops
-/// `work` through the token and is raised here once that has ended. Handing over takes some ten
+/// Runs work that takes long. Called on Python's main thread, which alone handles signals, it works
+/// on another one meanwhile, so that Ctrl-C, or whatever a signal handler raises, stops `work`
+/// through the token and is raised here once that has ended. Handing over takes some ten
 /// microseconds, and as long as other programs let these threads wait.
 void run_interruptibly(const std::function<void(std::stop_token)>& work);
 

@@ -30,7 +30,7 @@ namespace {
 namespace nb = nanobind;
 using nb::literals::operator""_a;
 
-// Of arrays, which keep what they show.
+// Policy of arrays, which keep what they show.
 constexpr auto kOwned = nb::rv_policy::automatic;
 
 constexpr tools::TextStyle kPageStyle{.unicode = true};

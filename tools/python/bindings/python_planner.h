@@ -17,7 +17,7 @@
 
 namespace neuroshard::python {
 
-/// What Python's Planner holds.
+/// Contents of Python's Planner.
 struct PythonPlanner {
   std::shared_ptr<Weights> weights;
   Planner planner;

@@ -114,7 +114,7 @@ struct State<std::optional<T>> {
   }
 };
 
-// What the library relies on, and makers of these values would have refused.
+// Checks what the library relies on, and makers of these values would have refused.
 void require_sound(const Table& table) { validate(table, "the pickle's table"); }
 void require_sound(const NamedTask& task) { validate(task.task, "the pickle's task"); }
 void require_sound(const ExchangeTypes& types) {

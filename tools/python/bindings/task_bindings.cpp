@@ -29,7 +29,7 @@ namespace {
 namespace nb = nanobind;
 using nb::literals::operator""_a;
 
-/// Of each device, or of all devices.
+/// Memory of each device, or of all devices.
 using MemoryBytes = std::variant<std::int64_t, std::vector<std::int64_t>>;
 
 std::string task_text(const NamedTask& task) {
@@ -40,7 +40,7 @@ std::string task_text(const NamedTask& task) {
 /// How many, or all of them.
 using Devices = std::variant<int, std::vector<Device>>;
 
-/// Of a number of devices, whose memory is given beside it.
+/// Sets a number of devices, whose memory is given beside it.
 void set_devices(Task& task, int devices, const std::optional<MemoryBytes>& memory_bytes) {
   if (!memory_bytes) throw Error("task: says nothing of memory; give memory_bytes=");
   task.devices = devices;

@@ -9,7 +9,7 @@
 #include "neuroshard/plan_result.h"
 #include "neuroshard/task.h"
 
-// What the classes of the Python package hold beside those of the library. All are immutable, so
+// Contents of the classes of the Python package beside those of the library. All are immutable, so
 // that many may share one.
 
 namespace neuroshard::python {
@@ -17,7 +17,7 @@ namespace neuroshard::python {
 struct NamedTask {
   Task task;
   std::string name;                ///< May be empty.
-  std::vector<std::string> notes;  ///< What was assumed.
+  std::vector<std::string> notes;  ///< Assumptions that were made.
 };
 
 struct Weights {
@@ -33,14 +33,14 @@ struct CostedTaskPlan {
   PlanCost cost;
 };
 
-/// What a search has found.
+/// Result of a search.
 struct TaskPlanResult {
   std::shared_ptr<NamedTask> task;
   std::string weights;
   PlanResult result;
 };
 
-/// Of pages and documents.
+/// Title of pages and documents.
 [[nodiscard]] std::string title_of(const NamedTask& task);
 
 /// The page that the program prints.
@@ -49,7 +49,7 @@ struct TaskPlanResult {
 /// The report of `neuroshard plan --report`.
 [[nodiscard]] std::string html_of(const TaskPlanResult& result);
 
-/// What the library writes as JSON and the program draws as a page.
+/// Document that the library writes as JSON and the program draws as a page.
 [[nodiscard]] PlanDocument document_of(const CostedTaskPlan& plan);
 /// `result` has a plan.
 [[nodiscard]] PlanDocument document_of(const TaskPlanResult& result);

@@ -8,7 +8,7 @@ from neuroshard.errors import Error
 
 GB_S_OF_BYTES_PER_MS = 1e-6
 
-# What tasks take.
+# Limits of tasks.
 LEAST_GB_S, MOST_GB_S = 1e-3, 1e6
 LEAST_SPEED, MOST_SPEED = 0.01, 100.0
 

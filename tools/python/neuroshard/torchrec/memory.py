@@ -30,7 +30,7 @@ STATES: Mapping[EmbOptimType, tuple[int, int]] = {
 }
 MOST_STATES = (2, 0)
 
-# What a row takes by the library's formulas (docs/memory.md): bytes for each column, and besides.
+# Bytes of a row by the library's formulas (docs/memory.md): for each column, and besides.
 WEIGHTS: Mapping[str, tuple[int, int]] = {"fp32": (4, 0), "fp16": (2, 0), "bf16": (2, 0), "int8": (1, 8)}
 LIBRARY_STATES: Mapping[str, tuple[int, int]] = {
     "sgd": (0, 0),
@@ -46,7 +46,7 @@ BYTES_OF_OUTPUT = 4
 # A row may take less than the formulas say by so much, which is what estimates are rounded by.
 ROUNDING = 1e-3
 
-# Of a batch, by the library.
+# Most samples of a batch, by the library.
 MOST_SAMPLES = 1 << 40
 
 

@@ -227,7 +227,7 @@ class ModelTable:
             option = self.option(sharding_type)
             if option is None:
                 continue
-            # Those of a grid are the same in each slice of columns. The last may be empty, and no pieces.
+            # Blocks of a grid are the same in each slice of columns. The last may be empty, and no pieces.
             blocks = [(shard.offset[0], shard.size[0]) for shard in option.shards if shard.offset[1] == 0]
             shards: list[Shard] = []
             for (first_column, columns), of_slice in of_columns.items():

@@ -89,7 +89,7 @@ COSTS = ("weights", "torchrec")
 # The batch that the library prices unless a task has another one.
 SAMPLES = 65_536
 
-# Of which batches costs can be predicted.
+# Costs can be predicted for batches from the least to the most samples.
 LEAST_SAMPLES, MOST_SAMPLES = 1 << 10, 1 << 22
 
 
@@ -728,7 +728,7 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
             plan = plan_of_options([option for option in options if self._may_be_priced(option)], task)
             return task, self._planners.by_columns.simulate(task, plan)
         except Error as error:
-            # Of plans that are TorchRec's alone, on more devices than cost models know, say.
+            # Plans may be TorchRec's alone, on more devices than cost models know, say.
             logger.warning("neuroshard cannot predict what the plan costs: %s", error)
             return None, None
 

@@ -24,7 +24,7 @@ from torchrec.modules.embedding_configs import DataType
 from neuroshard.torchrec.model_tables import DENSE, FUSED, WEIGHT_TYPES, Constraints, ModelTable
 from neuroshard.torchrec.wrappers import inner_sharder
 
-# What plans or costs depend on, of our tables or of those that TorchRec plans.
+# Settings on which plans or costs depend, of our tables or of those that TorchRec plans.
 PLANNED_CONSTRAINTS = frozenset(
     "sharding_types compute_kernels min_partition pooling_factors num_poolings batch_sizes is_weighted output_dtype "
     "device_group key_value_params use_virtual_table".split()
@@ -35,8 +35,8 @@ PLANNED_CONFIG = frozenset(
 )
 PLANNED_FUSED_PARAMS = frozenset("optimizer output_dtype cache_load_factor multipass_prefetch_config".split())
 
-# What a plan hands on to TorchRec's runtime, or what the runtime has from the model and the sharders. It changes what is
-# computed, not what is fetched and sent.
+# Settings that a plan hands on to TorchRec's runtime, or that the runtime has from the model and the sharders. They
+# change what is computed, not what is fetched and sent.
 RUN_TIME_CONSTRAINTS = frozenset(
     "cache_params enforce_hbm stochastic_rounding bounds_check_mode feature_names".split()
 )
@@ -54,7 +54,7 @@ RUN_TIME_FUSED_PARAMS = frozenset(
 # The ones that plans of the library have.
 KERNELS = frozenset({FUSED, DENSE})
 
-# Those that change no cost of the library, by their defaults.
+# Settings that change no cost of the library, by their defaults.
 UNPLANNED_TOPOLOGY: Mapping[str, float] = {
     "ddr_mem_bw": DDR_MEM_BW,
     "ssd_mem_bw": SSD_MEM_BW,

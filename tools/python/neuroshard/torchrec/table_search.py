@@ -40,7 +40,7 @@ from neuroshard.torchrec.model_tables import (
 )
 from neuroshard.torchrec.sharding_plans import pieces_by_table, plan_of_options
 
-# Of a choice of kinds. Every further one starts from what the estimates of the one before exceed.
+# Tries of a choice of kinds. Every further one starts from what the estimates of the one before exceed.
 MOST_TRIES_FOR_MEMORY = 6
 
 # Plans that are predicted to cost more than the best one times this are not estimated: models that are trained on these
@@ -335,7 +335,7 @@ class TableSearch:
             if found.chosen is not None and found.estimated_ms < least_ms:
                 best, least_ms = found.chosen, found.estimated_ms
                 best.replanned = replanned
-            # What the library took each device to hold, and what TorchRec does.
+            # The library took each device to hold `counted`; TorchRec says `used`.
             lacking = [
                 used - int(counted)
                 for used, counted, room in zip(found.used, result.cost.memory_bytes, rooms)
@@ -424,7 +424,7 @@ class TableSearch:
                 deadline_ms=self._deadline_ms,
             )
             result = replanned.result
-        # Of the first search that failed: by columns, without rules on rows.
+        # The reason is that of the first search that failed: by columns, without rules on rows.
         self._infeasible = self._infeasible or result.infeasible
         self._complete = self._complete and result.complete
         return result, replanned
