@@ -28,7 +28,7 @@ namespace neuroshard::testing {
 /// Task `index` of a set such as "4gpu_dim128", with 4 GiB a device.
 [[nodiscard]] Task golden_task(const std::string& set, int index);
 
-/// What the published search answered.
+/// Answer of the published search.
 struct GoldenPlan {
   int task = 0;
   std::optional<HalvedPlan> plan;

@@ -7,7 +7,7 @@
 
 namespace neuroshard::testing {
 
-/// What a PlacementProblem borrows.
+/// Arrays that a PlacementProblem borrows.
 struct Pieces {
   AlignedVector<float> embeddings;
   std::vector<std::int32_t> dims;

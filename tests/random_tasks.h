@@ -38,7 +38,7 @@ struct ModelShape {
   std::vector<int> head = {64, 1};
   std::vector<int> comm = {32, 16};  ///< Hidden layers.
   std::vector<int> devices{};
-  /// Of any batch: with operator features, prices of ids and lines for all-reduces.
+  /// Models of any batch: with operator features, prices of ids and lines for all-reduces.
   bool any_batch = false;
 };
 [[nodiscard]] CostModels random_models(std::uint64_t seed, const ModelShape& shape = {});

@@ -14,8 +14,8 @@ constexpr std::uint64_t repetitions(std::uint64_t count) {
   return NEUROSHARD_SANITIZED ? (count + 9) / 10 : count;
 }
 
-/// What to do to the byte at `position` of a damaged file: all of `changes`, or with sanitizers one
-/// of them, each byte the next.
+/// Changes to the byte at `position` of a damaged file: all of `changes`, or with sanitizers one of
+/// them, each byte the next.
 template <std::size_t N>
 constexpr std::span<const unsigned> changes_at(std::size_t position,
                                                const std::array<unsigned, N>& changes) {

@@ -98,7 +98,8 @@ say() {
 }
 
 # usage: step NAME SECONDS COMMAND...
-# Output of COMMAND goes to RESULTS/log.txt; JSON that it writes to WORK/NAME.json becomes a line of RESULTS/results.json. Done steps are not run again. 124: no time.
+# Output of COMMAND goes to RESULTS/log.txt; JSON that it writes to WORK/NAME.json becomes a line of
+# RESULTS/results.json. Done steps are not run again. 124: no time.
 step() {
   local name=$1 limit=$2 status=0 start=$SECONDS
   shift 2
@@ -201,8 +202,8 @@ stage_collect() {
 }
 
 # usage: profile NAME SECONDS KERNELS COMMAND...
-# Profiles kernels that COMMAND launches and KERNELS, a regular expression, names: one launch of each grid,
-# block and shared memory.
+# Profiles kernels that COMMAND launches and KERNELS, a regular expression, names: one launch of
+# each grid, block and shared memory.
 profile() {
   local name=profile_$1 limit=$2 kernels=$3
   shift 3

@@ -13,7 +13,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// What the program says to arguments that it refuses before it does anything.
+// Runs the program with arguments that it refuses before it does anything; returns its message.
 std::string refusal(const std::vector<std::string>& args) {
   std::ostringstream out;
   std::ostringstream err;

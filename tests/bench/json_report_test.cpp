@@ -25,7 +25,7 @@ nlohmann::json report_of_two() {
   return nlohmann::json::parse(report.str({{"commit", "abc"}, {"gpu", "x"}, {"gpu", "y"}}));
 }
 
-// What Google Benchmark's compare.py reads.
+// Google Benchmark's compare.py reads this.
 TEST(JsonReport, HasTheSchemaOfGoogleBenchmark) {
   const nlohmann::json json = report_of_two();
   ASSERT_EQ(json.at("benchmarks").size(), 3U + 1U + 1U + 1U);

@@ -11,7 +11,7 @@
 
 namespace neuroshard::testing {
 
-/// Tests of the CUDA backend. The same sources make two programs: one runs the kernels on the CPU
+/// Tests of the CUDA backend. Their sources make two programs: one runs the kernels on the CPU
 /// (tests/cuda_host), the other on a GPU. Without a GPU the second skips, unless the environment
 /// variable NEUROSHARD_REQUIRE_GPU is set: then it fails.
 class CudaTest : public ::testing::Test {

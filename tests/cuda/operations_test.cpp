@@ -180,7 +180,7 @@ TEST_F(Operations, ScoreLargeBatches) {
   }
 }
 
-// What a head of two layers adds up for a shard, without signs. Errors are in relation to this:
+// Sum of the absolute terms of a head of two layers for a shard. Errors are in relation to this:
 // these embeddings are of no real tables, and some costs are small differences of large terms.
 double size_of_terms(const Mlp& head, std::span<const float> embeddings,
                      std::span<const std::uint32_t> ids) {

@@ -91,7 +91,8 @@ bool takes_golden_task(int number, const Task& task, std::uint64_t small_ones) {
   return number < static_cast<int>(small_ones) && task.tables.size() <= 22;
 }
 
-// Those that NEUROSHARD_GOLDEN_EFFORTS names (docs/testing.md); all but thorough if it is not set.
+// Efforts that NEUROSHARD_GOLDEN_EFFORTS names (docs/testing.md); all but thorough if it is not
+// set.
 bool takes_golden_effort(Effort effort) {
   // NOLINTNEXTLINE(concurrency-mt-unsafe)
   const char* named = std::getenv("NEUROSHARD_GOLDEN_EFFORTS");
@@ -198,7 +199,7 @@ Task task_of_all_kinds(std::uint64_t seed, const Round& round) {
   return task;
 }
 
-// Of equal devices, and none that the search leaves to the CPU.
+// Draws a task of equal devices, and none that the search leaves to the CPU.
 Task task_for_device(std::uint64_t seed, const Round& round) {
   Task task = testing::random_task(seed);
   if (round.any_devices() && seed % 8 == 5) {

@@ -144,7 +144,7 @@ void expect_same_steps(CpuTrainee& cpu, CpuTrainee& host, const TrainingBackend&
   cuda->remember_weights();
   const std::vector<float> predicted = cuda->predict(order);
   expect_close(predicted, cpu.predict(order), 1e-4F);
-  // What is remembered is recalled, here and in the host's trainee.
+  // Remembered weights are recalled, here and in the host's trainee.
   cuda->begin_epoch(order);
   cuda->queue_step(first, 0.5);
   cuda->recall_weights();
@@ -261,7 +261,7 @@ void expect_close(const Course& actual, const Course& expected) {
 TEST_F(Training, WholeTrainingsAreThoseOfTheCpu) {
   TrainingOptions options;
   options.epochs = 10;
-  options.batch = 10;  // Of 81 samples: the last batch has one.
+  options.batch = 10;  // There are 81 samples: the last batch has one.
   options.learning_rate = 1e-2;
   options.threads = 1;
   const ComputeSamples samples = compute_samples(101, false);

@@ -1,4 +1,4 @@
-// What blocks of search_beams keep in shared memory.
+// Tests what blocks of search_beams keep in shared memory.
 #include <gtest/gtest.h>
 
 #include "core/kernels/cpu_kernels.h"
@@ -17,8 +17,8 @@ namespace {
 
 using BeamShapes = testing::HostCudaTest;
 
-// What docs/kernels.md says of a plan for 4 devices: two blocks of a multiprocessor have room for a
-// desk and the weights of both networks.
+// docs/kernels.md says of a plan for 4 devices: two blocks of a multiprocessor have room for a desk
+// and the weights of both networks.
 TEST_F(BeamShapes, SinglePlansHaveADeskAndTheNetworksWeights) {
   host_cuda::reset({.multiprocessors = 132});
   const CostModels& models = testing::golden_models();

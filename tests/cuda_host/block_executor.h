@@ -17,7 +17,7 @@ struct Index3 {
   unsigned z = 0;
 };
 
-/// What the running CUDA thread sees of itself. Valid inside a kernel only.
+/// Values that the running CUDA thread sees of itself.
 struct ThreadView {
   Index3 thread;
   Index3 block;
@@ -26,7 +26,7 @@ struct ThreadView {
   unsigned lane = 0;
   std::byte* shared = nullptr;
   unsigned number = 0;  ///< In its block.
-  unsigned place = 0;   ///< Of its block among those that run now.
+  unsigned place = 0;   ///< Place of its block among those that run now.
   const std::byte* stack_begin = nullptr;
   const std::byte* stack_end = nullptr;
 };
@@ -57,10 +57,10 @@ class Observer {
   virtual void block_synchronised(unsigned place) = 0;
   virtual void thread_fence(const ThreadView& thread) = 0;
 };
-/// Of kernels that this thread of the operating system executes. Null: none.
+/// Observes kernels that this thread of the operating system executes. Null: none.
 void set_observer(Observer* observer);
 
-/// What the lanes of a warp do together.
+/// Operations that the lanes of a warp do together.
 enum class WarpOp { kSync, kShuffle, kBallot, kReduceMin, kReduceMax, kReduceAdd };
 
 /// Waits for all lanes of `mask` to arrive with the same operation and mask. `source`: the lane to

@@ -1,4 +1,4 @@
-// What the backend calls of CUDA's runtime and driver.
+// Calls of CUDA's runtime and driver that the backend makes.
 #include <cuda.h>
 #include <cuda_runtime.h>
 

@@ -48,7 +48,7 @@ struct Allocation {
   int device = -1;  ///< -1: pinned host memory.
 };
 
-/// What was written to an allocation of pinned memory.
+/// Bytes that were written to an allocation of pinned memory.
 struct HostMemory {
   void* at = nullptr;
   std::vector<std::byte> bytes;
@@ -63,7 +63,7 @@ struct Runtime {
   bool fail_allocations = false;
   bool fail_mappings = false;
   Work work = Work::kDone;
-  std::vector<std::vector<HostMemory>> answers;  ///< Of each wait that had work.
+  std::vector<std::vector<HostMemory>> answers;  ///< Answers of each wait that had work.
   std::size_t next_answer = 0;
   std::uint64_t launches = 0;
   std::uint64_t synchronisations = 0;
@@ -74,7 +74,7 @@ struct Runtime {
 [[nodiscard]] Runtime& runtime();
 using Lock = std::lock_guard<std::recursive_mutex>;
 
-/// What a thread of the operating system has chosen.
+/// Choices of a thread of the operating system.
 struct Choice {
   int device = 0;                   ///< By cudaSetDevice.
   std::vector<CUcontext> contexts;  ///< A stack, whose last is current.
@@ -85,7 +85,7 @@ struct Choice {
 
 // The rest is called with a Lock of the runtime's mutex.
 
-/// What most calls do first: they create a context on the current device if it has none.
+/// Most calls do this first: they create a context on the current device if it has none.
 Device& initialized_device();
 [[nodiscard]] cudaError_t sticky_error();
 /// `device`: -1 for pinned host memory.

@@ -1,4 +1,4 @@
-// What happens when CUDA is missing or fails.
+// Tests what happens when CUDA is missing or fails.
 #include <cuda_runtime.h>
 #include <gmock/gmock.h>
 
@@ -373,7 +373,7 @@ TEST_F(Failures, DevicesThatAreNotUsedGetNoContext) {
   EXPECT_THAT(host_cuda::usage().devices_with_context, ::testing::ElementsAre(1));
   EXPECT_EQ(current_device(), 0);
 
-  // What the caller had chosen stays chosen.
+  // The caller's choice stays.
   ASSERT_EQ(cudaSetDevice(2), cudaSuccess);
   use_device_1();
   EXPECT_EQ(current_device(), 2);

@@ -78,8 +78,8 @@ struct Fiber::State {
 };
 
 namespace {
-// Of the fiber that was suspended last, so that AddressSanitizer learns the bounds of the thread's
-// own stack.
+// These are of the fiber that was suspended last, so that AddressSanitizer learns the bounds of the
+// thread's own stack.
 thread_local const void** suspended_bottom = nullptr;
 thread_local std::size_t* suspended_size = nullptr;
 }  // namespace

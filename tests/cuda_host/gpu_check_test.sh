@@ -79,7 +79,7 @@ EOF
 grep -q samples/data.txt <<<"$(tar -tf "$results/samples.tar")" || fail "no samples"
 ! grep -q FAILED "$results/summary.txt" || fail "steps failed: $(cat "$results/summary.txt")"
 
-# What was done is not done again, but collecting goes on.
+# Steps that were done are not done again, but collecting goes on.
 calls() { grep -vcE '^(nvidia-smi|neuroshard collect compute --backend)' "$TRACE"; }
 before=$(calls)
 check

@@ -7,10 +7,10 @@
 #include <vector>
 
 /// Executes CUDA kernels on the CPU, for tests: one fiber per CUDA thread, and as many blocks at a
-/// time as DeviceSettings says. What a kernel does wrong (a lane missing from a shuffle, a barrier
-/// that not all threads reach, memory that was never written) shows up here as a fault or as NaN;
-/// under AddressSanitizer an access out of bounds stops the test. Work on a stream runs when the
-/// stream is synchronised, not before, so that a missing synchronisation shows too.
+/// time as DeviceSettings says. Faults of a kernel (a lane missing from a shuffle, a barrier that
+/// not all threads reach, memory that was never written) show up here as a fault or as NaN; under
+/// AddressSanitizer an access out of bounds stops the test. Work on a stream runs when the stream
+/// is synchronised, not before, so that a missing synchronisation shows too.
 ///
 /// This header steers the device from a test. Kernels and the backend see only cuda_runtime.h.
 namespace host_cuda {
@@ -33,7 +33,7 @@ struct DeviceSettings {
   std::size_t memory_bytes = std::size_t{1} << 30;  ///< cudaMalloc fails beyond it.
   int driver_version = 13000;
   Schedule schedule = Schedule::kForward;
-  std::uint64_t seed = 1;  ///< Of kShuffled.
+  std::uint64_t seed = 1;  ///< Seed of kShuffled.
   /// Blocks of a launch that run at once, in turns; the others begin as these end.
   std::size_t resident_blocks = 1;
 };
@@ -66,7 +66,7 @@ struct Usage {
   std::uint64_t synchronisations = 0;   ///< Since reset().
   std::uint64_t copies = 0;             ///< Since reset().
   double devices_cpu_ms = 0.0;          ///< CPU time of what devices do, since reset().
-  std::uint64_t total_allocations = 0;  ///< Of device or pinned memory, since reset().
+  std::uint64_t total_allocations = 0;  ///< Counts device and pinned memory, since reset().
   std::vector<int> devices_with_context;
 };
 [[nodiscard]] Usage usage();

@@ -1,7 +1,7 @@
-// What plans on a GPU cost the host: CPU time of the published search, one plan at a time and in
-// batches, beside a device whose answers are played back (host_cuda::Work). It has what the library
-// does before a launch and after the wait; not what CUDA's driver does in its calls, which are
-// counted.
+// Measures what plans on a GPU cost the host: CPU time of the published search, one plan at a time
+// and in batches, beside a device whose answers are played back (host_cuda::Work). It has what the
+// library does before a launch and after the wait; not what CUDA's driver does in its calls, which
+// are counted.
 #include <CLI/CLI.hpp>
 #include <exception>
 #include <functional>
@@ -43,7 +43,7 @@ struct ShareOptions {
 };
 
 struct Share {
-  std::vector<Elapsed> rounds;  ///< Of a plan, without the device.
+  std::vector<Elapsed> rounds;  ///< Times of a plan, without the device.
   double launches = 0.0;        ///< A plan, as are the next ones.
   double waits = 0.0;
   double copies = 0.0;
@@ -99,7 +99,7 @@ Share share_of(const Make& make, const Outcomes& expected, const std::string& se
   return share;
 }
 
-/// What the library does for a plan, made again from the task and its plan by the same functions.
+/// Work of the library for a plan, made again from the task and its plan by the same functions.
 class Parts {
  public:
   Parts(const Backend& backend, const Task& task, const Plan& plan, const SearchOptions& options)
@@ -177,7 +177,7 @@ PartTimes times_of_parts(const CostModels& models, const TaskSet& set, const Out
   return times;
 }
 
-// Of all tasks the mean, in each round.
+// Mean over all tasks, in each round.
 Share mean_of(const std::vector<Share>& of_tasks) {
   const auto tasks = static_cast<double>(of_tasks.size());
   Share mean;

@@ -48,7 +48,7 @@ Counts counted(const std::function<void()>& work) {
   return {after.launches - before.launches, after.synchronisations - before.synchronisations};
 }
 
-/// Of published tables, on devices of 16 GiB.
+/// Makes a task of published tables, on devices of 16 GiB.
 Task task_of(int devices, std::size_t tables) {
   Task task = testing::golden_task("4gpu_dim128", 0);
   for (int more = 1; task.tables.size() < tables; ++more) {
@@ -117,12 +117,12 @@ TEST_F(Launches, AWholeSearchIsOneLaunchAndOneWait) {
   }
 }
 
-/// What a published search places, its levels one after the other.
+/// Work of a published search, its levels one after the other.
 struct SearchWork {
   std::uint64_t candidates = 0;
-  std::uint64_t different = 0;        ///< Of those of a level, in their pieces.
-  std::uint64_t heads = 0;            ///< Of all candidates, each limit by itself.
-  std::uint64_t different_heads = 0;  ///< Of the different ones.
+  std::uint64_t different = 0;        ///< Candidates of a level that differ in their pieces.
+  std::uint64_t heads = 0;            ///< Heads of all candidates, each limit by itself.
+  std::uint64_t different_heads = 0;  ///< Heads of the different ones.
 };
 
 SearchWork work_of(const CpuBackend& cpu, const CostModels& models, PublishedSearch& search) {
@@ -209,14 +209,14 @@ TEST_F(Launches, ASearchThatMayBeStoppedIsOneLaunchIfItIsShort) {
   EXPECT_EQ(launches(with_stop), 0U);
 }
 
-// Of every effort and with any cuts: what is a search of its own is one launch, and the ladders of
+// This holds for every effort and any cuts: a search of its own is one launch, and the ladders of
 // one task are for the CPU.
 TEST_F(Launches, APlanTakesTwoLaunchesAndTwoWaitsAtMost) {
   struct Case {
     std::string name;
     Task task;
     std::uint64_t of_fast;
-    std::uint64_t launches;  ///< Of more effort.
+    std::uint64_t launches;  ///< Launches of more effort.
   };
   const auto tight = [](Task task) {
     task.memory_bytes = total_bytes(task) / task.devices * 102 / 100;
@@ -308,7 +308,7 @@ TEST_F(Launches, NoPlanOfRandomTasksTakesMoreThanTwo) {
   for (const std::uint64_t launches : {0U, 1U}) EXPECT_GT(plans[launches], 0) << launches;
 }
 
-// What a launch has no room for goes in a further one, which is one of the plan's, too.
+// Candidates that a launch has no room for go in a further one, which is one of the plan's, too.
 TEST_F(Launches, ALevelThatTakesTwoLaunchesTakesTwoOfThePlan) {
   host_cuda::reset({.multiprocessors = 132});
   const CostModels models = testing::random_models(1, {.devices = {}});

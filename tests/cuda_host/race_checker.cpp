@@ -21,12 +21,12 @@ constexpr std::uintptr_t kCellBytes = 4;
 constexpr std::size_t kCellsOfPage = 1024;
 
 struct Access {
-  const void* place = nullptr;  ///< Of the instruction; null: none.
+  const void* place = nullptr;  ///< Place of the instruction; null: none.
   std::uint32_t block = 0;      ///< Number of its block among all that have been started.
   unsigned thread = 0;
   std::uint32_t block_epoch = 0;
   std::uint32_t warp_epoch = 0;
-  std::uint32_t fences = 0;  ///< Of the thread, so far.
+  std::uint32_t fences = 0;  ///< Fences of the thread, so far.
   bool atomic = false;
 };
 
@@ -41,8 +41,8 @@ struct Cell {
 
 using Page = std::array<Cell, kCellsOfPage>;
 
-/// What is known to have been done before: of blocks, all in epochs before a number; of threads,
-/// all before a number of fences.
+/// Knows what has been done before: of blocks, all in epochs before a number; of threads, all
+/// before a number of fences.
 class Clock {
  public:
   void know_block(std::uint32_t block, std::uint32_t epoch) { raise(key(block, 0), epoch); }
@@ -79,7 +79,7 @@ struct Messenger {
   std::uint32_t fences = 0;
   Clock seen;       ///< Through atomics, since the last fence.
   Clock acquired;   ///< Known for sure, by this thread alone as yet.
-  Clock published;  ///< What its atomics tell: all before its last fence.
+  Clock published;  ///< Told by its atomics: all before its last fence.
 };
 
 struct Block {
@@ -272,7 +272,7 @@ std::vector<std::string> take_races() { return checker->take(); }
 
 }  // namespace host_cuda
 
-// What compilers call at each access. Kernels are compiled by gcc or clang, which have names of
+// Compilers call these at each access. Kernels are compiled by gcc or clang, which have names of
 // their own for some.
 #define NEUROSHARD_PLACE __builtin_return_address(0)
 #define NEUROSHARD_ACCESSES(bytes)                                                                \
@@ -324,7 +324,7 @@ void __tsan_func_entry(void* /*place*/) {}
 void __tsan_func_exit() {}
 void __tsan_vptr_read(void** /*vptr*/) {}
 void __tsan_vptr_update(void** /*vptr*/, void* /*value*/) {}
-// Of host code in the same files: reference counts, and statics that are made once.
+// Atomics of host code in the same files: reference counts, and statics that are made once.
 unsigned char __tsan_atomic8_load(const volatile unsigned char* p, int /*order*/) {
   return __atomic_load_n(p, __ATOMIC_SEQ_CST);
 }

@@ -19,8 +19,8 @@ namespace host_cuda {
 /// From now on, on this thread. Without it nothing is noted.
 void watch_for_races();
 
-/// What was found since the last call, each pair of places once: "write after read of shared memory
-/// + 24: thread 3 at 0x51f3 (addr2line -e PROGRAM), thread 1 at 0x52a0".
+/// Returns the races found since the last call, each pair of places once: "write after read of
+/// shared memory + 24: thread 3 at 0x51f3 (addr2line -e PROGRAM), thread 1 at 0x52a0".
 [[nodiscard]] std::vector<std::string> take_races();
 
 }  // namespace host_cuda

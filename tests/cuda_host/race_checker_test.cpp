@@ -106,7 +106,7 @@ class RaceCheckers : public testing::HostCudaTest {
     stream.synchronize();
     return host_cuda::take_races();
   }
-  bool remember_ = false;  ///< What was told already.
+  bool remember_ = false;  ///< Skip races that were told already.
   int out_[128] = {};
 };
 

@@ -1,5 +1,6 @@
-// Tests of cuda_host_race_tests fail if the kernels that they execute race. What orders threads can
-// be left out at one place of a kernel, to see whether they then do (delete_barriers.py):
+// Tests of cuda_host_race_tests fail if the kernels that they execute race. Calls that order
+// threads can be left out at one place of a kernel, to see whether they then do
+// (delete_barriers.py):
 //   --leave-out FILE:LINE
 //   --list-places    says of each test its milliseconds, and the places that it comes by
 #include <gtest/gtest.h>

@@ -62,7 +62,7 @@ class Schedules : public ::testing::TestWithParam<Order> {
   struct Shards {
     int shards = 0;
     int pieces = 0;
-    std::vector<int> tables;  ///< Of one shard after the other, again and again.
+    std::vector<int> tables;  ///< Tables of one shard after the other, again and again.
   };
 
   static void expect_same_scores(const CostModels& models, const Shards& input,

@@ -160,7 +160,8 @@ TEST_P(HostCuda, PoisonsMemory) {
   EXPECT_EQ(cudaFree(memory), cudaSuccess);
 }
 
-// What two copies of two groups have brought by the time that one group may still be on its way.
+// Copies what two copies of two groups have brought by the time that one group may still be on its
+// way.
 __global__ void copies_kernel(const unsigned* in, bool waits_for_all, unsigned* out) {
   auto* shared = reinterpret_cast<unsigned*>(host_cuda::this_thread().shared);
   const unsigned i = threadIdx.x;

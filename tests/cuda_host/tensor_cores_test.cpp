@@ -1,4 +1,4 @@
-// What three products of TF32 numbers are worth, computed on the CPU: the rounding bit for bit, the
+// Tests on the CPU what three products of TF32 numbers are worth: the rounding bit for bit, the
 // sums no better than the hardware's. The instruction itself runs on a GPU only.
 #include "cuda/device/tensor_cores.cuh"
 
@@ -15,7 +15,7 @@ namespace {
 float high_of(float x) { return __uint_as_float(gpu::to_tf32(x)); }
 
 TEST(TensorCores, RoundToElevenBitsHalvesAwayFromZero) {
-  constexpr float kUlp = 0x1p-10F;  // Of TF32 numbers between 1 and 2.
+  constexpr float kUlp = 0x1p-10F;  // Unit of TF32 numbers between 1 and 2.
   EXPECT_EQ(high_of(1.0F), 1.0F);
   EXPECT_EQ(high_of(1.0F + kUlp), 1.0F + kUlp);
   EXPECT_EQ(high_of(1.0F + 0.49F * kUlp), 1.0F);

@@ -1,4 +1,4 @@
-// What `train --backend cuda` says and leaves behind where it cannot train.
+// Tests what `train --backend cuda` says and leaves behind where it cannot train.
 #include <gmock/gmock.h>
 
 #include "cuda_host/host_cuda_test.h"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # usage: no_output.sh NM ARCHIVE
-# The library neither prints nor ends the process: no object of it refers to a standard stream or
-# to a function that does either. (It may throw.) Of a device function nvcc makes a host body that
+# The library neither prints nor ends the process: no object of it refers to a standard stream or to
+# a function that does either. (It may throw.) For a device function nvcc makes a host body that
 # calls exit, for a call that no host code can make; so that symbol is no sign in its objects.
 set -eu
 forbidden='_ZSt4cout _ZSt4cerr _ZSt4clog _ZSt5wcout _ZSt5wcerr stdout stderr printf puts putchar

@@ -35,7 +35,7 @@ TEST(Allocation, ASessionThatHasSeenSuchATaskAllocatesNothing) {
   std::vector<CandidateResult> first(batch.size());
   backend.start(problem)->place(batch, first);
 
-  const auto session = backend.start(problem);  // The same one, recycled.
+  const auto session = backend.start(problem);  // The first session, recycled.
   std::vector<CandidateResult> second(batch.size());
   const std::size_t before = allocations();
   session->place(batch, second);

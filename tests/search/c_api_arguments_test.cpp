@@ -1,4 +1,4 @@
-// What the C interface says of arguments that are wrong, missing, or of another version.
+// Tests what the C interface says of arguments that are wrong, missing, or of another version.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -132,7 +132,7 @@ TEST(CApiRules, ChecksNameTheGroupsThatAPlanBreaks) {
             HasSubstr("group 1 ('regions'): keeps its tables apart, but device 2 holds 2 ")));
   EXPECT_EQ(ns_task_check_plan(task.get(), bad.data(), bad.size()), NS_INFEASIBLE);
   EXPECT_THAT(ns_last_error(), HasSubstr("group 0 ('user')"));
-  // What rules forbid has a price all the same.
+  // A plan that rules forbid has a price all the same.
   ns_plan* priced = nullptr;
   EXPECT_EQ(ns_planner_simulate(new_planner().get(), task.get(), bad.data(), bad.size(), &priced),
             NS_OK);

@@ -31,7 +31,7 @@ struct Shape {
 enum class Memory {
   kAmple,
   kTight,           ///< For little more than all tables.
-  kTightWithState,  ///< The same, of tables whose slices each have something of their own.
+  kTightWithState,  ///< Tight, with tables whose slices each have something of their own.
 };
 
 Task tiny_task(std::uint64_t seed, const Shape& shape, Memory memory) {

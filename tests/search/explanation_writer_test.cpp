@@ -9,7 +9,7 @@
 namespace neuroshard {
 namespace {
 
-// What docs/plan_format.md shows, and a rule of each kind.
+// The document that docs/plan_format.md shows, and a rule of each kind.
 ExplanationDocument shown_document() {
   ExplanationDocument document;
   document.task.tables = {testing::plain_table(1000, 16, 1.0), testing::plain_table(1000, 8, 1.0)};

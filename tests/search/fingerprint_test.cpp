@@ -72,7 +72,7 @@ TEST(PlanFingerprint, DoesNotHeedWhatChangesNoPlan) {
   CostModels models = exact_models();
   models.metadata["hardware"] = "a100";
   models.dense_comm[8] = {};
-  // What is reserved leaves as much as there was.
+  // The reserved memory leaves as much as there was.
   task.reserved = {.bytes = 1LL << 33, .share = 0.5};
   task.memory_bytes = 3LL << 34;
   const PlannerOptions options{.backend = "scalar", .threads = 3, .seed = 5, .reuse_work = false};

@@ -18,7 +18,7 @@ using testing::golden_task;
 using testing::GoldenPlan;
 using testing::repetitions;
 
-// Of the golden tasks, where all are looked at; sanitizers get by with fewer.
+// Step through the golden tasks, where all are looked at; sanitizers get by with fewer.
 constexpr int kEvery = NEUROSHARD_SANITIZED ? 5 : 1;
 
 TEST(GoldenPlans, OfThePublishedSearchAreNeverWorseAndMostlyTheSameSteps) {

@@ -68,7 +68,7 @@ TEST(Memory, WhatIsReservedIsNotUsed) {
   EXPECT_EQ(none.infeasible->available_bytes, 2 * 126 * kMillion);
   EXPECT_THAT(none.infeasible->message,
               HasSubstr("2 devices of 191 MiB, 70.6 MiB of it reserved, hold 240 MiB"));
-  // The same plan is refused if it is given.
+  // The plan is refused if it is given.
   EXPECT_FALSE(planner.simulate(task, *result.plan).fits_memory);
   EXPECT_LT(planner.simulate(task, *result.plan).devices[0].free_bytes, 0);
   const std::vector<PlanProblem> problems = check_plan(*result.plan, task);
@@ -176,7 +176,8 @@ TEST(Memory, MovesTakeStateAlongButNoBuffers) {
   EXPECT_EQ(moved, result.moved_bytes);
 }
 
-// What must give way is more than half of a slice, since both halves keep state of their own.
+// The bytes that must give way are more than half of a slice, since both halves keep state of their
+// own.
 TEST(Memory, ReplanningMakesRoomWhereHalvesTakeMoreThanHalf) {
   const Planner planner(random_models(3), {.effort = Effort::kFast, .threads = 1});
   const TableMemory memory{.weight_type = WeightType::kInt8,

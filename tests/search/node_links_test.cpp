@@ -205,7 +205,7 @@ TEST(NodeLinks, AnErrorOfThePlanWithoutThemIsSaid) {
   std::ranges::fill(forward.features.std, 1.0F);
   DenseLayer& layer = forward.network.layers.front();
   std::ranges::fill(layer.weight, 0.0F);
-  layer.weight.front() = 1e9F;  // Of a device's own columns.
+  layer.weight.front() = 1e9F;  // Weight of a device's own columns.
   layer.bias.front() = 0.0F;
   Task task = task_on_nodes(3, 16);
   task.links = NodeLinks{.in_node_gb_s = 1e6, .between_nodes_gb_s = 1e6};

@@ -27,7 +27,7 @@ void expect_valid(const Task& task, const PlanResult& result, const Planner& pla
   EXPECT_EQ(planner.simulate(task, *result.plan).cost_ms, result.cost.cost_ms);
 }
 
-// What no packing can overcome.
+// True if no packing can help.
 bool provably_infeasible(const Task& task) {
   std::int64_t total = 0;
   for (const Table& table : task.tables) {

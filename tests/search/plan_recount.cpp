@@ -212,8 +212,8 @@ void expect_rules_kept(const Task& task, const Plan& plan) {
   }
 }
 
-// What docs/task_format.md says that a table of these kinds is. `held`: its slices and the device
-// of each; none if it is replicated.
+// Decides by docs/task_format.md whether a table is of these kinds. `held` has its slices and the
+// device of each; none if it is replicated.
 bool is_of_a_kind(const Task& task, const Table& table, const std::vector<ShardingKind>& kinds,
                   const std::vector<std::pair<TableSlice, int>>& held) {
   if (kinds.empty() || task.devices == 1) return true;

@@ -38,7 +38,7 @@ void expect_good(const Planner& planner, const Task& task, const PlanResult& res
   for (const CostedPlan& other : result.alternatives) {
     EXPECT_THAT(check_plan(other.plan, task), IsEmpty());
     EXPECT_GE(other.cost.cost_ms,
-              0.998 * result.cost.cost_ms);  // Of about equal ones, fewest slices.
+              0.998 * result.cost.cost_ms);  // Fewest slices win among about equal ones.
   }
 }
 

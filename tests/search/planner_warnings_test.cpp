@@ -1,4 +1,4 @@
-// What a planner says of plans that its models were not trained on.
+// Tests what a planner says of plans that its models were not trained on.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,6 @@
-// What the default search promises: never dearer than simpler ways, more effort never dearer, the
-// same plan whatever the order of the tables, and an end when somebody asks for it.
+// Tests promises of the default search: it is never dearer than simpler ways, and more effort is
+// never dearer. The plan does not depend on the order of the tables, and the search ends when
+// somebody asks for it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -182,7 +183,7 @@ TEST(PlansByPortfolio, ReportsEveryImprovement) {
   EXPECT_GE(costs.size(), 2U);
   EXPECT_GT(stage, SearchStage::kGreedy);
   EXPECT_TRUE(std::is_sorted(costs.rbegin(), costs.rend()));
-  // Of plans that cost about the same the one with fewer slices is taken.
+  // The plan with fewer slices is taken among plans that cost about the same.
   EXPECT_LE(costs.back(), result.cost.cost_ms);
   EXPECT_LE(result.cost.cost_ms, costs.back() * 1.001);
   EXPECT_EQ(planner.plan(task).plan, result.plan);  // Looking on changes nothing.

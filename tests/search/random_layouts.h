@@ -12,7 +12,7 @@
 
 namespace neuroshard::testing {
 
-/// What searches work on: a task's tables in canonical order, and their pieces.
+/// Input of searches: a task's tables in canonical order, and their pieces.
 struct CatalogedTask {
   CatalogedTask(const Backend& backend, const Task& listed)
       : canonical(canonical_task(listed)), task(canonical.task), catalog(backend, task) {}

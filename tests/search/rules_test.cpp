@@ -53,7 +53,7 @@ TEST(Rules, ListOfEqualDevicesIsTheirNumber) {
         {.algorithm = algorithm, .threads = 1, .policy = testing::random_policy(algorithm)});
     for (std::uint64_t seed = 0; seed < 6; ++seed) {
       Task plain = random_task(seed);
-      plain.reserved.share = 0.0;  // Of more memory it is more.
+      plain.reserved.share = 0.0;  // A share of more memory is more.
       Task listed = plain;
       listed.memory_bytes = 0;
       listed.device_list.assign(static_cast<std::size_t>(plain.devices),

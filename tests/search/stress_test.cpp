@@ -37,7 +37,7 @@ class Stress : public ::testing::Test {
     unserved_.devices = 3;
   }
 
-  // What `caller` asks for in one round; true if it gets what it should.
+  // Makes the request of `caller` in one round; true if it gets what it should.
   [[nodiscard]] bool call(const Planner& planner, std::size_t caller, std::size_t round) const {
     const std::size_t i = (caller + 7 * round) % tasks_.size();
     switch ((caller + round) % 4) {

@@ -252,7 +252,7 @@ TEST(TaskFile, SaysWhichHistogramsCannotBe) {
   EXPECT_EQ(note("1000", "0", bins(17, "0", "0")), "");
   EXPECT_EQ(note("10000000", "100", bins(17, "1", "0")), "");
   EXPECT_EQ(note("10", "100", ""), "");  // Derived.
-  // Those of the published system are taken as they are.
+  // Histograms of the published system are taken as they are.
   EXPECT_EQ(doubtful_histograms_note(
                 load_table_configs(testing::golden_path("tables/table_configs.json")).tables),
             "");

@@ -20,7 +20,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-/// Of two kinds of tables, each in all types, in turn.
+/// Makes a task of two kinds of tables, each in all types, in turn.
 Task task_of_all_types(int devices) {
   const auto types = all_weight_types();
   Task task{.tables = {}, .devices = devices, .memory_bytes = std::int64_t{1} << 33};

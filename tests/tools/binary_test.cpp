@@ -19,9 +19,9 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::StartsWith;
 
-// What runs the rest of a command line for so long and then sends it SIGTERM, once: without
-// --foreground its whole group gets a second one, which ends the program at once. Not SIGINT, which
-// programs that a shell has started in the background may have been told to ignore.
+// Prefix that runs the rest of a command line for so long and then sends it SIGTERM, once: without
+// --foreground its whole group gets a second one, which ends the program at once. It is not SIGINT,
+// which programs that a shell has started in the background may have been told to ignore.
 std::string interrupted_after(const std::string& seconds) {
   return "timeout --foreground --preserve-status -s TERM " + seconds + " ";
 }

@@ -38,7 +38,7 @@ std::string printed_plan(const std::string& task_file) {
 
 class Examples : public ::testing::TestWithParam<std::string> {
  protected:
-  // What it prints, errors included.
+  // Runs the example; the outcome has what it prints, errors included.
   static Outcome run_on(const std::string& task_file) {
     const TemporaryFolder folder;
     const std::string out = folder / "out";

@@ -1,5 +1,5 @@
-// From nothing to plans with four commands: generate, collect, train, plan. What the plans cost is
-// judged by the source of the costs, not by the models that were trained on it.
+// From nothing to plans with four commands: generate, collect, train, plan. Plans are judged by the
+// source of the costs, not by the models that were trained on it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -19,7 +19,7 @@ using ::testing::IsSupersetOf;
 
 class ProgramPages : public ::testing::Test {
  protected:
-  // What bash offers for the last of `words`, sorted.
+  // Completions that bash offers for the last of `words`, sorted.
   std::vector<std::string> completed(const std::string& words) {
     std::ofstream(folder_ / "complete") << bash_completion(*program_) << "COMP_WORDS=(" << words
                                         << ")\nCOMP_CWORD=$((${#COMP_WORDS[@]} - 1))\n_neuroshard\n"

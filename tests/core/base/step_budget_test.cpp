@@ -13,7 +13,7 @@ TEST(StepBudget, IsSpentAfterItsSteps) {
   EXPECT_FALSE(budget.take());
   EXPECT_TRUE(budget.spent());
   EXPECT_FALSE(budget.take());
-  EXPECT_EQ(budget.taken(), 1001U);  // What is refused is not counted, but for the first.
+  EXPECT_EQ(budget.taken(), 1001U);  // Only the first refused step is counted.
 }
 
 TEST(StepBudget, LooksAtTheStopConditionFirstAndThenEverySoManySteps) {

@@ -132,13 +132,13 @@ TEST(KindPrices, TakeThePlaceOfPredictions) {
       EXPECT_NEAR(cost.devices[d].compute_ms,
                   others.devices[d].compute_ms + blocks_ms + replica_ms(), 1e-4);
       EXPECT_NEAR(cost.devices[d].replicas_ms, replica_ms(), 1e-12);
-      // The same columns and ids take part in the all-to-alls, and all are ready as much later.
+      // As many columns and ids take part in the all-to-alls, and all are ready as much later.
       EXPECT_EQ(cost.devices[d].backward_ms, others.devices[d].backward_ms);
       EXPECT_EQ(cost.devices[d].ids_ms, others.devices[d].ids_ms);
       EXPECT_NEAR(cost.devices[d].forward_ms, others.devices[d].forward_ms, 1e-4);
       EXPECT_EQ(cost.devices[d].all_reduce_ms, backend->all_reduce()->all_reduce_ms(4, 50 * 8 * 4));
     }
-    // What is on the devices stays what it is.
+    // The contents of the devices stay as they are.
     EXPECT_EQ(cost.devices[0].slices, 3);
     EXPECT_EQ(cost.devices[0].dim_sum, 16 + 16 + 16);
     EXPECT_NEAR(cost.devices[0].lookups, 3.0 / 4 + 7.0 / 2 + 2.0, 1e-6);

@@ -69,15 +69,15 @@ TEST(NodeColumns, OfADeviceThatHasMostOfItsNodeMayBeItsOwn) {
   const NodeColumns nodes(kKnown, {300.0, 25.0, 100.0}, 16, 8);
   EXPECT_DOUBLE_EQ(nodes.factor(), 2.0);
   std::vector<float> dim_sums(16, 10.0F);
-  dim_sums[0] = 90.0F;  // Of 160 in its node, of which the mean is 20.
+  dim_sums[0] = 90.0F;  // Its node has 160, of which the mean is 20.
   const std::vector<float> columns = seen(nodes, dim_sums);
   EXPECT_EQ(columns[0], 45.0F);
   EXPECT_EQ(columns[1], 20.0F);
   EXPECT_EQ(columns[9], 10.0F);
 }
 
-// What is seen times what a column takes is the time that the slowest link of all takes, counted
-// link by link. Nodes are as large as each other.
+// Seen columns times the time of a column are the time of the slowest link of all, counted link by
+// link. Nodes are as large as each other.
 TEST(NodeColumns, AreAsManyAsTheSlowestLinkCarries) {
   std::mt19937_64 random(5);
   const auto below = [&](int bound) { return static_cast<int>(random() % bound); };

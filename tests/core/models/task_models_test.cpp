@@ -80,7 +80,7 @@ TEST(TaskModels, ModelsOfAnotherBatchHaveScaledAllToAlls) {
   EXPECT_EQ(models_for(random_models(2), {}).setting.batch_size, kDefaultBatchSize);
 }
 
-// What nothing takes is a constant then, and needs no network of its own.
+// The cost of nothing is a constant then, and needs no network of its own.
 TEST(TaskModels, ModelsOfAnotherBatchAreAsLargeForANumberOfDevices) {
   const CostModels models = random_models(2, {.any_batch = true});
   const CommSetting any{.batch_size = kDefaultBatchSize / 4};
@@ -274,7 +274,7 @@ TEST(TaskModels, AllReducesOnNodesTakeAsLongAsTheirLinks) {
     return models_for(models, {.devices = 64, .devices_per_node = 8, .links = links})
         .all_reduce->lines;
   };
-  // Of one node, half as fast; of one device, no links.
+  // One node is half as fast; one device has no links.
   const auto half = lines({.in_node_gb_s = 150.0});
   EXPECT_EQ(half.at(1).ms_per_gib, 2.0);
   EXPECT_DOUBLE_EQ(half.at(8).ms_per_gib, 2.0 + 14.0);

@@ -60,7 +60,7 @@ TEST(DeduplicatedTask, LeavesOtherTasksAndTablesAsTheyAre) {
 /// Lookups of batches that are drawn by Zipf's law, over all devices.
 struct Drawn {
   double left = 0.0;           ///< Distinct rows of each device's part, added up.
-  double distinct_rows = 0.0;  ///< Of the batch.
+  double distinct_rows = 0.0;  ///< Distinct rows of the batch.
 };
 
 Drawn draw(const Task& task, double exponent, std::uint64_t seed) {

@@ -46,7 +46,7 @@ Plan replicated_plan() {
           .replicas = {1}};
 }
 
-/// The same without it.
+/// replicated_plan() without its replica.
 Plan plan_of_others() {
   Plan plan = replicated_plan();
   plan.replicas.clear();

@@ -164,7 +164,7 @@ TEST(ShardingKinds, CheckListsBrokenRules) {
   EXPECT_THAT(problems(cut(task, 16, 100, {0})),
               ElementsAre(HasSubstr("is of kind table, column, but its rule kinds allows "
                                     "replicate")));
-  // What is wrong with the plan itself is said once.
+  // A problem of the plan itself is told once.
   Plan incomplete = cut(task, 8, 100, {0, 1});
   incomplete.shards[1].clear();
   const std::vector<PlanProblem> all = check_plan(incomplete, task);
@@ -172,7 +172,7 @@ TEST(ShardingKinds, CheckListsBrokenRules) {
   EXPECT_EQ(all[0].kind, PlanProblem::Kind::kSlice);
 }
 
-// What a rule allows is what check_plan() lets pass.
+// A rule allows the plans that check_plan() lets pass.
 TEST(ShardingKinds, RulesAllowWhatSomePlanOfTheKindKeeps) {
   for (std::uint64_t seed = 0; seed < repetitions(3000); ++seed) {
     SCOPED_TRACE(seed);

@@ -38,7 +38,7 @@ Vector normalized_in_fp64(Vector x, const Normalization& features) {
   return x;
 }
 
-/// What a slice costs as a table by itself, before the head.
+/// Embedding of a slice as a table by itself, before the head.
 Vector embedding_of(const CostModels& models, const Table& table, int dim, std::int64_t rows,
                     double pooling_factor) {
   Vector x;

@@ -132,7 +132,7 @@ TEST(SliceTiling, EveryTilingIsValid) {
   EXPECT_GT(most, 20U);
 }
 
-// Of a tiling one slice is taken away, doubled, moved or resized: the check says overlap or gap
+// One slice of a tiling is taken away, doubled, moved or resized: the check says overlap or gap
 // exactly where counting does.
 TEST(SliceTiling, FindsEveryOverlapAndGap) {
   std::mt19937_64 random(2);
@@ -246,7 +246,7 @@ TEST(SliceTiling, SaysWhatIsWrongWithASliceAlone) {
   }
 }
 
-// What is outside its table covers what is inside; no gap comes of it.
+// A slice that reaches outside its table still covers what is inside; no gap comes of it.
 TEST(SliceTiling, OneMistakeBringsForthNoOthers) {
   EXPECT_THAT(problems_of({{0, 0, 8, 0, 10}, {0, 8, 16, 0, 12}}, one_table()),
               ElementsAre(HasSubstr("begins at column 8 and has 16"),

@@ -107,7 +107,7 @@ TEST(TrainingRanges, DevicesWithoutSlicesAreNoComputeSamples) {
   EXPECT_THAT(ranges.warning(two_plain_tables(), kOneEach, cost), IsEmpty());
 }
 
-/// Of a plan that replicates both tables, or the second one.
+/// Warning of a plan that replicates both tables, or the second one.
 std::string warning_of_replicas(const std::map<std::string, std::string>& metadata,
                                 std::vector<int> replicas) {
   Plan plan = kOneEach;

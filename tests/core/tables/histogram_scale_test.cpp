@@ -21,9 +21,10 @@ Table zipf_table(std::int64_t rows, double pooling, double exponent) {
           .access_histogram = zipf_histogram(rows, pooling, exponent)};
 }
 
-/// Of access shares and of the number of distinct rows, rescaled against derived for the batch.
+/// Errors of access shares and of the number of distinct rows, rescaled against derived for the
+/// batch.
 struct ScaleErrors {
-  double largest_share = 0.0;  ///< Of lookups, in any bin, cumulated.
+  double largest_share = 0.0;  ///< Error of the share of lookups, in any bin, cumulated.
   double distinct = 0.0;       ///< Relative.
 };
 

@@ -161,7 +161,7 @@ TEST(TableGroups, NumbersWithGroupsDoNotDependOnOrder) {
       EXPECT_EQ(numbers, kinds);
       continue;
     }
-    // The same with tables and groups in another order.
+    // The task is repeated with tables and groups in another order.
     std::vector<int> place(tables);
     std::iota(place.begin(), place.end(), 0);
     for (std::size_t t = tables; t-- > 1;) std::swap(place[t], place[random.below(t + 1)]);

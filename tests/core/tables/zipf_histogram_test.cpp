@@ -105,7 +105,7 @@ Histogram by_definition(std::int64_t rows, double pooling_factor, double exponen
   const auto last = std::min(rows, kSingle);
   const double first_log = std::log(static_cast<double>(last) + 0.5);
   const double step = (std::log(static_cast<double>(rows) + 0.5) - first_log) / kIntervals;
-  const auto for_each = [&](const auto& take) {  // Of rank and weight.
+  const auto for_each = [&](const auto& take) {  // Passes rank and weight.
     for (std::int64_t rank = 1; rank <= last; ++rank) take(static_cast<double>(rank), 1.0);
     if (rows == last) return;
     for (int i = 0; i <= kIntervals; ++i) {

@@ -76,7 +76,7 @@ T from_bits(std::uint64_t bits) {
 
 }  // namespace host_cuda
 
-// Those that order threads know where they are called: a test may leave them out.
+// Functions that order threads know where they are called: a test may leave them out.
 inline void __syncthreads(const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
   if (!host_cuda::left_out(file, line)) host_cuda::block_barrier();
 }

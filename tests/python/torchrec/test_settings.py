@@ -106,7 +106,7 @@ def test_each_constraint(caplog: pytest.LogCaptureFixture) -> None:
     assert set(CONSTRAINTS) == {field.name for field in dataclasses.fields(ParameterConstraints)}
     usual = outcome(caplog)
     for name, value in CONSTRAINTS.items():
-        # Of outputs of several types the widest counts. Modules that say themselves whether they are weighted are
+        # The widest counts among outputs of several types. Modules that say themselves whether they are weighted are
         # not asked.
         of = TABLES if name == "output_dtype" else ["a"]
         given = {table: ParameterConstraints(**{name: value}) for table in of}  # type: ignore[arg-type]
@@ -244,7 +244,7 @@ def test_each_of_the_fused_params(caplog: pytest.LogCaptureFixture) -> None:
     given = {"optimizer": EmbOptimType.ADAM, "output_dtype": SparseType.FP16}
     names = set(inspect.signature(SplitTableBatchedEmbeddingBagsCodegen.__init__).parameters)
     for name in sorted(names - {"self", "embedding_specs"} - RUN_TIME_FUSED_PARAMS):
-        if name in ("cache_load_factor", "multipass_prefetch_config"):  # Of tables that TorchRec plans.
+        if name in ("cache_load_factor", "multipass_prefetch_config"):  # These are for tables that TorchRec plans.
             continue
         made = sharder(fused_params={name: given.get(name, object())})
         # Memory of states is counted beside TorchRec's estimates: too little of it shows.
@@ -381,7 +381,7 @@ def test_means_in_wrapped_modules_keep_their_rows() -> None:
     for kind, (module, of_module) in wrapped(inner).items():
         plan = planner(topology=topology(4, 32 * GIB), constraints=named).plan(module, [of_module])
         kinds = {sharding.sharding_type for of_path in plan.plan.values() for sharding in of_path.values()}  # type: ignore[attr-defined]
-        # Rows of remapped tables may be nothing but cut. Those of all tables of a module may be.
+        # Rows of remapped tables may be nothing but cut. Rows of all tables of a module may be.
         assert kinds == {"row_wise"} if kind == "collisions" else "row_wise" not in kinds, kind
 
 

@@ -185,7 +185,7 @@ def run(name: str, case: Case) -> dict:
     result.update(kinds=kinds, pieces=pieces)
 
     sharded = DistributedModelParallel(model, device=torch.device("cpu"), plan=plan, sharders=sharders)
-    sharded.load_state_dict(initial)  # Of the unsharded model.
+    sharded.load_state_dict(initial)  # State of the unsharded model.
     result["loaded"] = worst_difference(sharded.state_dict(), initial)
 
     # Sharded tables are updated in the backward pass, replicas as any other weights.

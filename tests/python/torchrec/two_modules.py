@@ -13,7 +13,7 @@ USERS = {"user": (2000, 64, ["f0", "shared"], 30.0), "country": (300, 16, ["f1"]
 ITEMS = {"item": (800, 32, ["shared"], 20.0), "shop": (7, 4, ["f2"], 1.0), "brand": (90, 8, ["f3", "f4"], 2.0)}
 # Its narrowest slice of columns is the whole table.
 SESSIONS = {"session": (100_000, 4, ["f5"], 1.0)}
-# Of each feature the rows of the smallest table in which it is looked up.
+# Each feature has the rows of the smallest table in which it is looked up.
 ROWS = {"f0": 2000, "f1": 300, "f2": 7, "f3": 90, "f4": 90, "f5": 100_000, "shared": 800}
 
 

@@ -31,7 +31,7 @@ namespace {
 using ::testing::IsEmpty;
 using testing::repetitions;
 
-constexpr double kExact = 1e-5;  // Of a cost: sums in another order.
+constexpr double kExact = 1e-5;  // Share of a cost: sums in another order.
 
 /// A task of several devices, on the models of its setting.
 struct Case {

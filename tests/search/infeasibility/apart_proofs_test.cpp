@@ -119,7 +119,7 @@ TEST(ApartProofs, AreRightAndFindNearlyAll) {
 
 TEST(ApartProofs, NameGroupsTablesAndRemedy) {
   const auto reason = [](const Task& task) { return proof_of(task)->message; };
-  // Of one group, and of a part of one.
+  // Reasons name one group, and a part of one.
   Task one = task_of(4, 3);
   keep(one, Keep::kApart, {0, 1, 2, 3});
   EXPECT_EQ(reason(one),
@@ -147,7 +147,7 @@ TEST(ApartProofs, NameGroupsTablesAndRemedy) {
             "or take tables out of the groups");
   pairs.groups.pop_back();
   EXPECT_FALSE(proof_of(pairs));
-  // What is kept together with a table says where that may go.
+  // Tables kept together with a table say where that may go.
   Task together = task_of(3, 4);
   together.tables[0].rules.devices = {0};
   together.tables[1].rules.devices = {0};

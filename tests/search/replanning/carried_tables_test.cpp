@@ -292,13 +292,13 @@ TEST(CarriedTables, ReplicasThatHaveNoRoomAreDropped) {
   EXPECT_TRUE(small_planner().replan(task, running, {.most_moved_bytes = 0}).result.infeasible);
 }
 
-// Of two nodes the first is nearly full of blocks, and the second empty.
+// The first of two nodes is nearly full of blocks, and the second empty.
 TEST(CarriedTables, DevicesBesideBlocksOnNodesAreNotTakenForFull) {
   RunningPlan running = node_job();
   running.task.tables.resize(1);
   running.plan = {.slices = {{0, 0, 8, 0, 50}, {0, 0, 8, 50, 50}}, .shards = {{0}, {1}, {}, {}}};
   Task task = running.task;
-  task.memory_bytes = 3000;  // Of which a block takes 1,600.
+  task.memory_bytes = 3000;  // A block takes 1,600 of them.
   Table added = task.tables[0];
   added.name = "added";
   added.rows = 180;

@@ -68,7 +68,7 @@ TEST(MoveBudget, ThatIsTooSmallSaysWhatIsEnough) {
       "give at least 81920 bytes (7.6294e-05 GiB)");
 }
 
-// What tables take on all devices is far more than a hundred times their replicas.
+// Tables take on all devices far more than a hundred times their replicas.
 TEST(MoveBudget, SmallTablesAreReplicatedThoughTheirOwnBudgetIsTooSmall) {
   const RunningPlan running = whole_tables_job();
   const Task task = with_small_tables(running.task);
@@ -89,7 +89,7 @@ TEST(MoveBudget, SmallTablesAreReplicatedThoughTheirOwnBudgetIsTooSmall) {
     EXPECT_EQ(account.moved_bytes, 8 * kSmallTablesBytes);
     EXPECT_EQ(account.unspent_bytes, 0);
   }
-  // Of too little there is nothing to be had, and where nothing must be moved nothing is.
+  // Too small a share gives nothing, and where nothing must be moved nothing is.
   const Planner planner = planner_of();
   for (const ReplanRequest& request :
        {ReplanRequest{.small_moves_share = 1e-9, .small_moves_bytes = 0},
@@ -146,7 +146,7 @@ TEST(MoveBudget, ChangesOfOneAccountMoveNoMoreThanTheirBudgetsTogether) {
         EXPECT_EQ(given.moved_bytes + given.unspent_bytes, first.must_move_bytes + 1000 + kUnspent);
       }
       left += first.unspent_bytes > 0 ? 1 : 0;
-      // What is over comes from earlier budgets, unless devices have been added.
+      // Bytes beyond the budget come from earlier ones, unless devices have been added.
       if (job->task.devices <= job->running.task.devices &&
           more.moved_bytes > first.must_move_bytes + first.must_move_bytes / 5) {
         EXPECT_LT(more.unspent_bytes, kUnspent);

@@ -1,4 +1,4 @@
-// What has to be moved if all tables stay sharded as they run.
+// Tests what has to be moved if all tables stay sharded as they run.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -31,7 +31,7 @@ using testing::small_changed_job;
 using testing::SmallChangedJob;
 using testing::table_of;
 
-/// Of a row: 8 bytes of scales and 4 of the optimizer for each slice, 1 for a column.
+/// State of a row: 8 bytes of scales and 4 of the optimizer for each slice, 1 for a column.
 constexpr TableMemory kStateOfRows{.weight_type = WeightType::kInt8,
                                    .optimizer = Optimizer::kRowwiseAdagrad};
 

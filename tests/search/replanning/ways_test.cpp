@@ -263,7 +263,7 @@ int dear_drops(const SmallChangedJob& job, const Plan& plan) {
   return dear;
 }
 
-// What is dropped has to be worth what it takes to get it back.
+// A dropped replica has to be worth what it takes to get it back.
 TEST(ReplannedWays, AReplicaIsDroppedOnlyForMuch) {
   const Planner as_they_run(builtin_weights(),
                             {.effort = Effort::kFast, .cuts = Cuts::kColumns, .threads = 1});

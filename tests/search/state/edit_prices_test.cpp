@@ -26,15 +26,15 @@
 namespace neuroshard {
 namespace {
 
-constexpr double kExact = 1e-5;      // Of a cost: sums in another order.
-constexpr double kEstimated = 2e-2;  // Of many devices, between two looks at all of them.
+constexpr double kExact = 1e-5;      // Share of a cost: sums in another order.
+constexpr double kEstimated = 2e-2;  // With many devices, between two looks at all of them.
 
 /// A task of everything that a task can say, a plan of it, and what prices it.
 struct Case {
   Task task;
   std::unique_ptr<Backend> backend;
   std::unique_ptr<BundledTask> canonical;
-  Plan plan;  ///< Of the canonical task.
+  Plan plan;  ///< Plan of the canonical task.
   StoragePrice storage;
 
   [[nodiscard]] WayOptions ways() const { return {.storage = storage}; }

@@ -42,8 +42,8 @@ class CollectKit : public ::testing::Test {
         << output();
   }
 
-  // The kit's collect in a process group of its own, as a terminal starts it. What it prints goes
-  // to the file "first".
+  // The kit's collect in a process group of its own, as a terminal starts it. Its output goes to
+  // the file "first".
   pid_t start(const std::string& command) {
     const pid_t child = ::fork();
     if (child != 0) return child;
@@ -65,7 +65,7 @@ class CollectKit : public ::testing::Test {
     return count;
   }
 
-  // Of a command of the shell; -1: ended by a signal. What it prints is output().
+  // Exit code of a command of the shell; -1: ended by a signal. Its text is output().
   int run(const std::string& command) {
     const int status = std::system(("{ " + command + "; } >" + folder_ / "log" + " 2>&1").c_str());
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;

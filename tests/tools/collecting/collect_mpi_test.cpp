@@ -74,7 +74,7 @@ TEST_F(CollectOverMpi, EachRankWaitsForThoseThatStartLater) {
     for (const auto& column : sample.columns) ASSERT_EQ(column.size(), std::size_t{kRanks});
     const std::vector<double>& dims = sample.columns[0];
     const std::vector<double>& offsets = sample.columns[1];
-    double last = 0.0;  // Of those that have something to send.
+    double last = 0.0;  // Last offset of those that have something to send.
     for (int r = 0; r < kRanks; ++r) {
       if (dims[r] > 0) last = std::max(last, offsets[r]);
     }

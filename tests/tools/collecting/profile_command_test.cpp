@@ -18,7 +18,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// What `generate` says of its tables is what `profile` finds in their lookups, to the last bit.
+// `profile` finds in the lookups of tables what `generate` says of them, to the last bit.
 TEST(Profile, FindsInGeneratedLookupsWhatGenerateSays) {
   const TemporaryFolder folder;
   ASSERT_EQ(run_command("generate", {"--count", "30", "--batch", "512", "--row-scale", "0.01",

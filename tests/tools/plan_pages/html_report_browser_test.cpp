@@ -52,7 +52,7 @@ class HtmlReportInChromium : public ::testing::Test {
     GTEST_SKIP() << "there is no Chromium here";
   }
 
-  // Opens `html`. What the reader sees; what it writes on its console is in `log_`.
+  // Opens `html` and returns what the reader sees; what it writes on its console is in `log_`.
   json seen(std::string html, const std::string& options = "") {
     const std::string end = "</body>";
     html.insert(html.rfind(end), "<script>const kBytes = " + json(bytes_).dump() + ";\n" +
@@ -129,7 +129,8 @@ TEST_F(HtmlReportInChromium, CutsNoHeadOfAColumn) {
   EXPECT_EQ(page["sideways"], false);
 }
 
-// What is not from the script is there although the script fails; and such a failure is seen.
+// Parts that are not from the script are there although the script fails; and such a failure is
+// seen.
 TEST_F(HtmlReportInChromium, IsDarkOnRequestAndHasDevicesWithoutItsScript) {
   std::string html = html_report(hostile_plan(0));
   const std::string data = "id=\"data\">{";

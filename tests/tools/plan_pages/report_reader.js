@@ -1,4 +1,4 @@
-// What a reader of a report would do, by mouse and by keyboard; what then is on the page is put, as JSON, into an
+// Does what a reader of a report would do, by mouse and by keyboard; what then is on the page is put, as JSON, into an
 // element of its own. kBytes: numbers to be written as the page writes them.
 const seen = {};
 const one = (selector) => document.querySelector(selector);

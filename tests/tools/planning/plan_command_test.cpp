@@ -39,7 +39,7 @@ TEST(PlanCommand, TableHasALinePerDeviceAndTheSummary) {
   }
 }
 
-// Of a device: 1,000,000 rows of 64 columns, and what they need to be trained.
+// A device has 1,000,000 rows of 64 columns, and what they need to be trained.
 TEST(PlanCommand, SaysWhatMemoryIsFor) {
   const TemporaryFolder folder;
   const std::string task = folder.write(
@@ -121,7 +121,7 @@ TEST(PlanCommand, SaysWhatEachListedDeviceHasAndKeepsRules) {
               HasSubstr("on 4 devices of 128 MiB to 1.00 GiB and of speeds 1.00 to 1.25"));
   EXPECT_THAT(page.out, ContainsRegex("speed +base ms +base memory +of memory"));
   EXPECT_THAT(page.out, ContainsRegex("2.50* +128 MiB +512 MiB"));
-  // What is reserved and what is there already: tables may take neither.
+  // Reserved memory and the base load: tables may take neither.
   EXPECT_THAT(page.out, ContainsRegex("0 B +384 MiB"));
 
   // The third table in row blocks.

@@ -130,8 +130,8 @@ TEST(Evaluate, MeasuresWhatItSays) {
   EXPECT_NEAR(result["kendall_tau"], 1.0, 1e-9);
 }
 
-// The same samples, of a batch that one folder's description has and the other's lines: each is
-// predicted as it would be alone.
+// Two folders have equal samples, of a batch that one folder's description has and the other's
+// lines. Each is predicted as it would be alone.
 TEST(Evaluate, FoldersOfSeveralMachinesAndBatches) {
   const TemporaryFolder folder;
   const auto collection = [](const std::string& gpu, const std::string& batch) {

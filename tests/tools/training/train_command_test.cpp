@@ -113,7 +113,7 @@ TEST_F(Train, OneFileTakesTheModelsOneAfterTheOther) {
 
 TEST_F(Train, CommunicationSaysWhatNetworkItKnows) {
   const std::vector<std::string> base{"--base", shared("base.safetensors"), "--layers", "10"};
-  // Of a network that has a datasheet.
+  // The network has a datasheet.
   ASSERT_EQ(train("comm", {"comm_2"}, base).code, kExitOk);
   std::optional<NodeNetwork> network = known_network(load_weights(output()));
   ASSERT_TRUE(network);
@@ -123,7 +123,7 @@ TEST_F(Train, CommunicationSaysWhatNetworkItKnows) {
     more.insert(more.end(), base.begin(), base.end());
     return train("comm", {"comm_2"}, more);
   };
-  // Of one that the user knows.
+  // The user knows the network.
   ASSERT_EQ(
       with({"--devices-per-node", "4", "--in-node-gb-s", "12.5", "--between-nodes-gb-s", "0.125"})
           .code,
@@ -133,7 +133,7 @@ TEST_F(Train, CommunicationSaysWhatNetworkItKnows) {
   EXPECT_EQ(network->devices_per_node, 4);
   EXPECT_EQ(network->links.in_node_gb_s, 12.5);
   EXPECT_EQ(network->links.between_nodes_gb_s, 0.125);
-  // Of one that nobody knows.
+  // Nobody knows the network.
   ASSERT_EQ(with({"--hardware", "tin cans"}).code, kExitOk);
   EXPECT_FALSE(known_network(load_weights(output())));
   // One number is no network.

@@ -30,9 +30,9 @@ struct Accesses {
 [[nodiscard]] std::string integer_bytes(const std::vector<std::int64_t>& numbers,
                                         int element_bytes = 8);
 
-/// What torch.save makes of the tuple (indices, offsets, lengths): a zip file whose entries are
-/// aligned, and followed by their sizes rather than preceded. The sizes take 4 bytes, or 8 as in
-/// files of more than 4 GB if `large`.
+/// File that torch.save makes of the tuple (indices, offsets, lengths): a zip file whose entries
+/// are aligned, and followed by their sizes rather than preceded. The sizes take 4 bytes, or 8 as
+/// in files of more than 4 GB if `large`.
 [[nodiscard]] std::string torch_file(const Accesses& accesses, int element_bytes = 8,
                                      bool large = false);
 

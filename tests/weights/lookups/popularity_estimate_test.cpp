@@ -33,7 +33,7 @@ struct ProfiledLog {
   Table table;
   MissCurve misses;
   /// [rows]: distinct rows of a batch, on average, that are no more popular than the row of that
-  /// rank. Of a log without drift.
+  /// rank. For a log without drift.
   std::vector<double> unpopular;
 };
 

@@ -191,7 +191,7 @@ TEST(ProfileAccesses, NoticesEveryCut) {
   const std::size_t directory = file.find("PK\x01\x02");
   for (std::size_t size = 0; size < directory; size += 13) {
     const std::string cut = file.substr(0, size);
-    // What follows the last number may be missing.
+    // Bytes after the last number may be missing.
     if (size > directory - 150) break;
     EXPECT_THROW((void)open_torch_accesses(folder.write("cut.pt", cut)), Error) << size;
   }

@@ -74,7 +74,7 @@ TEST(CalibrateCompute, FitsAnotherMachineToFewSamples) {
   EXPECT_GT(evaluated(a100, unseen).accuracy.mape, 0.3);
   const double mape = evaluated(trained.model, unseen).accuracy.mape;
   EXPECT_LT(mape, kQuick ? 0.10 : 0.03);
-  // What it says of itself is of samples that were not seen, and near to the truth.
+  // Its own figures are of samples that were not seen, and near to the truth.
   ASSERT_EQ(trained.summary.tests.size(), 1U);
   EXPECT_EQ(trained.summary.tests[0].accuracy.costs, few.size());
   EXPECT_LT(trained.summary.tests[0].accuracy.mape, 2.0 * mape);

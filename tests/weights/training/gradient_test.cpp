@@ -24,8 +24,8 @@ std::vector<double> sum_of(std::span<const AlignedVector<float>> parts) {
   return sum;
 }
 
-// What the loss has to be divided by for its gradient to be the trainee's: a squared error is in
-// units of the cost scale there.
+// Divisor of the loss for its gradient to be the trainee's: a squared error is in units of the cost
+// scale there.
 double unit_of(TrainingLoss loss, const CostScale& scale) {
   return loss == TrainingLoss::kSquared ? static_cast<double>(scale.std_ms) * scale.std_ms : 1.0;
 }

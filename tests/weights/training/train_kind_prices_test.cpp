@@ -27,7 +27,7 @@ ShardAmounts amounts_of(ShardingKind kind, const KindSample& sample) {
                              1.0, 1.0 / sample.devices);
 }
 
-/// Of shards on one of `devices`, all of which costs are off by up to `error`.
+/// Draws samples of shards on one of `devices`, all of whose costs are off by up to `error`.
 KindSamples samples_of(const KindPrices& prices, const std::vector<int>& devices, double error) {
   std::mt19937_64 random(7);
   std::uniform_real_distribution<double> uniform(0.0, 1.0);
@@ -82,7 +82,7 @@ TEST(TrainKindPrices, AmountsThatGoTogetherShareTheirCost) {
 
 TEST(TrainKindPrices, NumbersAreNotNegative) {
   KindSamples samples = samples_of(kTruePrices, {2, 4, 8}, 0.05);
-  // What costs less, the more of it there is.
+  // More of it costs less.
   for (KindSample& sample : samples[ShardingKind::kRow]) {
     sample.cost_ms = 1.0F / static_cast<float>(1.0 + sample.pooling_factor);
   }

@@ -107,7 +107,7 @@ TEST(ComputeSamples, NamesTheTableThatIsWrong) {
               AllOf(HasSubstr("table_configs.json: table 0"), HasSubstr("126")));
 }
 
-// What plans may not be made of, models are not trained on: there is one reader of tables.
+// Models are not trained on what plans may not be made of: there is one reader of tables.
 TEST(ComputeSamples, TakesTablesByTheRulesOfTasks) {
   const std::string table = R"({"row": 100, "pooling_factor": 2.0, "dim": 8)";
   const auto read = [](const std::string& tables) {

@@ -16,7 +16,7 @@
 namespace neuroshard::ranks {
 namespace {
 
-// What each of five ranks of one machine sends and hears; called by each of them.
+// Checks what each of five ranks of one machine sends and hears; called by each of them.
 void expect_five_ranks_speak(RankGroup& group) {
   EXPECT_EQ(group.size(), 5);
   EXPECT_EQ(group.nodes(), 1);

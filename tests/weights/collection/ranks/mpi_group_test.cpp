@@ -36,7 +36,7 @@ TEST(MpiGroup, AgreesOnAnInstantThatIsBehindNobody) {
     const Clock::time_point before = Clock::now();
     const Clock::time_point start = group().common_start(kAhead);
     EXPECT_GE(start, before + kAhead);
-    // The same for all: clocks of one machine are the same.
+    // All have one start: clocks of one machine are the same.
     const std::vector<double> starts = group().gather(nanoseconds(start));
     for (const double other : starts) EXPECT_EQ(other, starts[0]);
   }
