@@ -8,7 +8,7 @@ use std::mem::{size_of, zeroed};
 use std::process::exit;
 use std::ptr::{null, null_mut};
 
-/// What this program needs of <neuroshard/c_api.h>. bindgen writes all of it.
+/// Part of <neuroshard/c_api.h> that this program needs. bindgen writes all of it.
 mod ns {
     use super::{c_char, c_void};
 
