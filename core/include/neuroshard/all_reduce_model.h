@@ -7,14 +7,14 @@
 namespace neuroshard {
 
 /// Cost of keeping tables alike that every device holds: the all-reduce of their dense gradients,
-/// and the optimizer's pass over all their weights. A line for each number of devices that it was
-/// made for.
+/// and the optimizer's pass over all their weights. There is a line for each number of devices that
+/// it was made for.
 struct AllReduceModel {
   struct Line {
     double latency_ms = 0.0;
     double ms_per_gib = 0.0;  ///< Per GiB that a device contributes and gets back.
   };
-  std::map<int, Line> lines;  ///< By number of devices.
+  std::map<int, Line> lines;  ///< Keys: numbers of devices.
 
   /// Milliseconds for `bytes` of gradients on `devices` devices; nothing for none. Between two
   /// numbers of devices that have lines, latency and rate are interpolated; beyond all of them they

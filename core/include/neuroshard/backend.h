@@ -30,7 +30,7 @@ struct ShardBatch {
 /// Rules that set devices apart in a placement, and pieces by where they may go.
 struct PlacementRules {
   ComputeOnDevices compute;  ///< A piece is added to what a device costs already.
-  /// [devices]: what a device has less than `PlacementProblem::memory_bytes`.
+  /// [devices]: bytes by which a device has less than `PlacementProblem::memory_bytes`.
   std::vector<std::int64_t> base_bytes;
   static constexpr int kAnyDevice = -1;
   std::vector<int> set_of_piece;        ///< [pieces]: index into `sets`, or kAnyDevice.
@@ -52,8 +52,8 @@ struct PlacementProblem {
   std::span<const std::int64_t> size_bytes;  ///< [pieces]
   /// Highest dim sum allowed on a device, ascending.
   std::vector<std::int64_t> dim_limits;
-  /// Once it is reached, a CPU session places nothing more, and what is not placed or not scored by
-  /// then has an infinite cost; a GPU ends the launch that is under way. Null: never. Borrowed.
+  /// Once it is reached, a CPU session places nothing more, and candidates not placed or not scored
+  /// by then have an infinite cost. A GPU ends the launch that is under way. Null: never. Borrowed.
   const StopCondition* stop = nullptr;
   /// Null: all devices are equal, and pieces may go to each of them. CPU backends only. Borrowed.
   const PlacementRules* rules = nullptr;
@@ -93,10 +93,10 @@ struct CandidateResult {
 };
 
 /// A whole beam search over column splits (docs/search.md), for a session that can run one by
-/// itself: from states of splits it tries to halve some slices of each, keeps the cheapest results,
-/// and so on. Spans are borrowed.
+/// itself. It tries to halve some slices of each state of splits, keeps the cheapest results, and
+/// goes on from these. Spans are borrowed.
 struct BeamProblem {
-  std::span<const std::uint32_t> pieces;  ///< [slices] of the state that it sets out from.
+  std::span<const std::uint32_t> pieces;  ///< [slices] of the state that it starts from.
   std::span<const std::uint32_t> order;   ///< [slices]: slices in the order of placement.
   std::span<const float> piece_cost_ms;   ///< [pieces], each alone on a device.
   /// [pieces]: 1 if its slices may be halved. Either half is the piece after it.
@@ -109,14 +109,14 @@ struct BeamProblem {
 /// The state of lowest cost that a beam search has seen; the earliest one on ties.
 struct BeamOutcome {
   CandidateResult result;
-  std::vector<int> column_splits;  ///< From where it set out.
-  std::uint64_t candidates = 0;    ///< Placed, the first state among them.
+  std::vector<int> column_splits;  ///< Splits after the state that it started from.
+  std::uint64_t candidates = 0;    ///< Candidates placed, including the first state.
 };
 
 /// Counts the work of a backend, for reports. Values are sums over calls.
 struct PlacementCounters {
   std::uint64_t greedy_runs = 0;       ///< (candidate, limit) pairs asked for.
-  std::uint64_t head_evaluations = 0;  ///< Really computed.
+  std::uint64_t head_evaluations = 0;  ///< Heads really computed.
   std::uint64_t comm_evaluations = 0;  ///< Rows through the forward model, really computed.
 
   PlacementCounters& operator+=(const PlacementCounters& more) {
@@ -136,9 +136,10 @@ class PlacementSession {
   /// `results` has one entry per candidate.
   virtual void place(const CandidateBatch& candidates, std::span<CandidateResult> results) = 0;
 
-  /// The device of each piece of one candidate, `pieces`, in the greedy placement under the dim
-  /// limit of index `limit`. Nothing if some piece finds no room, or the problem's stop condition
-  /// is reached. Placed again when asked for: of the many placements few are wanted.
+  /// Finds the device of each piece of one candidate, `pieces`, in the greedy placement under the
+  /// dim limit of index `limit`. Nothing if some piece finds no room, or the problem's stop
+  /// condition is reached. The candidate is placed again for this: few of the many placements are
+  /// wanted.
   [[nodiscard]] virtual std::optional<std::vector<std::uint32_t>> assignments(
       std::span<const std::uint32_t> pieces, int limit) = 0;
 
@@ -151,7 +152,8 @@ class PlacementSession {
   [[nodiscard]] virtual PlacementCounters counters() const = 0;
 };
 
-/// Where the arithmetic happens. Immutable after construction and safe to share between threads.
+/// A backend does the arithmetic. It is immutable after construction and safe to share between
+/// threads.
 ///
 /// All backends compute in fp32 with the same order of operations (docs/arithmetic.md), so costs
 /// and plans agree bit for bit between backends, and a search may change backend half-way.
@@ -189,7 +191,7 @@ class Backend {
   [[nodiscard]] virtual std::unique_ptr<PlacementSession> start(
       const PlacementProblem& problem) const = 0;
 
-  /// One batch per session, in as few launches as the backend can. Default: one by one.
+  /// Places one batch per session, in as few launches as the backend can. Default: one by one.
   struct Request {
     PlacementSession* session;
     const CandidateBatch* candidates;
@@ -202,9 +204,9 @@ class Backend {
     return 1;
   }
 
-  /// Whole beam searches, with what their levels would cost in launches and waits saved. A session
-  /// may have several. False: it could not run them, and their sessions are to place candidates
-  /// level by level. Default: false.
+  /// Runs whole beam searches, which saves the launches and waits of their levels. A session may
+  /// have several. Returns false if it could not run them; their sessions are then to place
+  /// candidates level by level. Default: false.
   struct BeamRequest {
     PlacementSession* session;  ///< One that can_search().
     const BeamProblem* beam;
@@ -225,8 +227,8 @@ class Backend {
   [[nodiscard]] int embedding_width() const { return traits_.embedding_width; }
   /// Features that the compute model takes of a piece: kTableFeatures or kOperatorFeatures.
   [[nodiscard]] int table_features() const { return traits_.table_features; }
-  /// Whether the cost of every operator depends on the weight types of its tables: features of
-  /// traffic do, the published ones and prices of kinds are of fp32.
+  /// Whether the cost of every operator depends on the weight types of its tables. Features of
+  /// traffic do; the published features and prices of kinds are of fp32.
   [[nodiscard]] bool follows_weight_types() const {
     return table_features() == kOperatorFeatures && traits_.kind_prices.empty();
   }
@@ -236,7 +238,7 @@ class Backend {
   [[nodiscard]] const std::optional<NodeNetwork>& hardware_network() const {
     return traits_.hardware_network;
   }
-  /// How the communication models see the columns of so many devices. Null: as they are.
+  /// Tells how the communication models see the columns of so many devices. Null: as they are.
   [[nodiscard]] const NodeColumns* nodes(int devices) const {
     return traits_.nodes && traits_.nodes->devices() == devices ? &*traits_.nodes : nullptr;
   }

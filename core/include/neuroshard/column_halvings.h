@@ -12,8 +12,8 @@ namespace neuroshard {
 /// A plan whose slices are columns: halves of halves ... of tables. The published system knows no
 /// others, and its files and plan files of version 1 state them so.
 struct HalvedPlan {
-  /// In order. Step `i` halves slice `i` of a list that starts as the task's tables: the first half
-  /// of the columns keeps index `i`, the second is appended at the end.
+  /// Steps in order. Step `i` of value `s` halves slice `s` of a list that starts as the task's
+  /// tables: the first half of the columns keeps index `s`, the second is appended at the end.
   std::vector<int> column_splits;
   /// One list per device, of indices into the list of slices after all splits.
   std::vector<std::vector<int>> shards;

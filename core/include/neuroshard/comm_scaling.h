@@ -5,8 +5,7 @@
 #pragma GCC visibility push(default)
 namespace neuroshard {
 
-/// By how many times all-to-alls of a setting have as many bytes as those that a model was made
-/// for.
+/// Ratios of the bytes of a setting's all-to-alls to those that a model was made for.
 struct CommFactors {
   double forward = 1.0;
   double backward = 1.0;
@@ -14,14 +13,14 @@ struct CommFactors {
   double column_unit = 1.0;
 };
 
-/// `model` for all-to-alls of `factors` times as many bytes, on `devices` devices, or on any number
-/// if that is 0, which symmetric models alone can be for. An all-to-all takes a latency and a time
+/// Adapts `model` to all-to-alls of `factors` times as many bytes on `devices` devices. 0 devices:
+/// any number of them, which only symmetric models serve. An all-to-all takes a latency and a time
 /// in proportion to its bytes, so
 ///
 ///     T'(columns, offsets) = f T(columns / unit, offsets / f) + (1 - f) T(0, 0),  f = factor unit
 ///
 /// which needs nothing of the network but what it was trained on. For one number of devices T(0, 0)
-/// is a constant, which joins the last bias; for any number each network becomes two side by side,
+/// is a constant, which joins the last bias. For any number each network becomes two side by side,
 /// which take two to four times as long. A network whose factor and unit are 1 stays as it is.
 /// Throws Error unless factors are positive and finite.
 [[nodiscard]] CommModel scaled_comm(const CommModel& model, int devices,

@@ -33,7 +33,7 @@ struct CommSetting {
   friend bool operator==(const CommSetting&, const CommSetting&) = default;
 };
 
-/// `hardware`: hardware_network() of the models.
+/// Setting of `task`. `hardware` is hardware_network() of the models.
 [[nodiscard]] CommSetting comm_setting(const Task& task,
                                        const std::optional<NodeNetwork>& hardware = std::nullopt);
 

@@ -17,7 +17,7 @@
 #pragma GCC visibility push(default)
 namespace neuroshard {
 
-/// Models for one number of devices, lines of an all-reduce and samples are of so many at most.
+/// Most devices of models for one number of devices, of lines of an all-reduce and of samples.
 /// Symmetric models take more devices for as many.
 inline constexpr int kMostDevicesOfModels = 1024;
 
@@ -62,10 +62,10 @@ struct DenseCommNetwork {
   Mlp network;
 };
 
-/// One network shared by all devices and all device counts. Inputs for a device:
-/// its dim sum; its start offset (ms); mean, max and min of all dim sums; mean and max of all start
-/// offsets; log2 of the device count, which is rounded up to whole nodes of 8 if it is more than
-/// one. One output. Backward: all start offsets are 0.
+/// One network shared by all devices and all device counts. Inputs for a device are its dim sum;
+/// its start offset (ms); mean, max and min of all dim sums; mean and max of all start offsets; and
+/// log2 of the device count. A count above one node is rounded up to whole nodes of 8. There is one
+/// output. Backward: all start offsets are 0.
 struct SymmetricCommNetwork {
   Normalization features;
   Mlp network;
@@ -83,14 +83,14 @@ struct CommModel {
 /// Everything that the search needs to know of the hardware.
 struct CostModels {
   ComputeModel compute;
-  std::map<int, CommModel> dense_comm;         ///< By device count.
+  std::map<int, CommModel> dense_comm;         ///< Keys: device counts.
   std::optional<CommModel> symmetric_comm;     ///< Serves every other device count.
   std::optional<AllReduceModel> all_reduce{};  ///< Prices tables that every device holds.
   KindPrices kind_prices{};                    ///< Price shards that the other models do not.
-  CommSetting setting{};               ///< That the communication models are for (models_for()).
-  std::optional<NodeColumns> nodes{};  ///< How they see columns; nothing: as they are.
+  CommSetting setting{};               ///< The communication models are for it (models_for()).
+  std::optional<NodeColumns> nodes{};  ///< Columns as they see them; nothing: as they are.
   std::map<std::string, std::string> metadata;  ///< hardware, source, batch size, ... Free text.
-  /// By how much outputs take longer in `setting` than in what metadata say of samples.
+  /// Factor by which outputs take longer in `setting` than in what metadata say of samples.
   double forward_scale = 1.0;
 
   /// The model for `devices` devices: the dense one if there is one, else the symmetric one.
@@ -98,8 +98,8 @@ struct CostModels {
   [[nodiscard]] const CommModel& comm_for(int devices) const;
   [[nodiscard]] bool has_comm_for(int devices) const;
 
-  /// Whether what the all-to-all of the ids takes is part of costs. The published cost, and that of
-  /// all models with the published table features, leaves it out.
+  /// Whether the time of the all-to-all of the ids is part of costs. The published cost, and that
+  /// of all models with the published table features, leaves it out.
   [[nodiscard]] bool prices_ids() const { return compute.any_batch(); }
   /// Whether they price tables that every device holds.
   [[nodiscard]] bool prices_replicas() const {
@@ -107,8 +107,8 @@ struct CostModels {
   }
 };
 
-/// "`place` (hardware: ...; source: ...)": where models were found, and what they were trained on
-/// as far as the metadata say.
+/// Text "`place` (hardware: ...; source: ...)": where models were found, and what they were trained
+/// on as far as the metadata say.
 [[nodiscard]] std::string origin_of(const CostModels& models, const std::string& place);
 
 /// Throws Error naming the network and layer if shapes do not fit together or a number is not

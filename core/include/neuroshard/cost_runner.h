@@ -5,8 +5,8 @@
 namespace neuroshard {
 
 /// The cost models for one caller that asks for a little at a time and waits for the answer, as the
-/// improvement of a plan does. Keeps its scratch memory, so that calls allocate nothing. One per
-/// thread.
+/// improvement of a plan does. Keeps its scratch memory, so that calls allocate nothing. Not
+/// thread-safe: make one per thread.
 class CostRunner {
  public:
   virtual ~CostRunner() = default;

@@ -15,8 +15,8 @@ struct CostTerm {
   double DeviceCost::*ms;  ///< Milliseconds.
 };
 
-/// A plan has the first three, and of the others those that its cost models price, or its task
-/// states, and that are not 0 on all devices.
+/// Lists the terms of a plan. The first three are always there; the others are if its cost models
+/// price them, or its task states them, and they are not 0 on all devices.
 [[nodiscard]] std::vector<CostTerm> cost_terms(const PlanCost& cost);
 
 }  // namespace neuroshard

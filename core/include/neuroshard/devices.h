@@ -27,7 +27,7 @@ inline constexpr double kMostSpeed = 100.0;
 
 /// Turns the compute cost that the models predict for tables into that of each device.
 struct ComputeOnDevices {
-  /// Both [devices], or empty: then it is what the models predict.
+  /// Both are [devices], or empty: then it is what the models predict.
   std::vector<float> base_ms{};
   std::vector<float> speed{};
 

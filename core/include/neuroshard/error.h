@@ -14,7 +14,7 @@ enum class ErrorKind {
 };
 
 /// The one exception type of the library. `what()` says place, fact and remedy, in one line that is
-/// safe to print: control characters, which names from files may hold, are written as \n or \x1b.
+/// safe to print. Control characters, which names from files may hold, are written as \n or \x1b.
 class Error : public std::runtime_error {
  public:
   explicit Error(const std::string& message, ErrorKind kind = ErrorKind::kInvalidInput);

@@ -16,11 +16,11 @@ enum class WireType { kFp32, kFp16, kBf16, kFp8, kInt64, kInt32 };
 /// The least share of values that an exchange can be said to send.
 inline constexpr double kLeastSentShare = 1e-3;
 
-/// How the all-to-alls of an iteration send what they do. Operators and memory know nothing of
+/// Says how the all-to-alls of an iteration send their data. Operators and memory know nothing of
 /// types and shares: values are converted to be sent, and back.
 struct ExchangeTypes {
   WireType forward = WireType::kFp32;   ///< Outputs: kFp32, kFp16, kBf16 or kFp8.
-  WireType backward = WireType::kFp32;  ///< Their gradients: likewise.
+  WireType backward = WireType::kFp32;  ///< Their gradients: as outputs.
   WireType ids = WireType::kInt64;      ///< kInt64 or kInt32.
   /// Bytes that are sent over those of all values, kLeastSentShare to 1: less than 1 where a
   /// threshold decides which of them are sent.

@@ -21,7 +21,7 @@ struct ChangedCost {
 struct SliceExplanation {
   int slice = 0;  ///< Index, as in `Plan::shards`.
   TableSlice held;
-  ChangedCost without;  ///< If the slice were nowhere.
+  ChangedCost without;  ///< Cost if the slice were nowhere.
 };
 
 /// A table that is cut, with a slice on the deciding device.
@@ -29,30 +29,30 @@ struct CutExplanation {
   int table = 0;
   int slices = 0;       ///< On all devices.
   int slices_here = 0;  ///< On the deciding device.
-  /// If its slices on the deciding device were one; nothing unless there are several, with all
+  /// Cost if its slices on the deciding device were one. Nothing unless there are several, with all
   /// their columns of the same rows or all their rows of the same columns.
   std::optional<ChangedCost> merged{};
-  /// If the whole table were on the device where the plan would cost least, of those with room for
-  /// it that its rules allow; nothing if there is none.
+  /// Cost if the whole table were on one device: the one where the plan would cost least, among
+  /// those with room for it that its rules allow. Nothing if there is none.
   int whole_device = -1;
   std::optional<ChangedCost> whole{};
 };
 
-/// Share of a plan's costs that depends on one device. A price is there if the device has what it
-/// is without.
+/// Share of a plan's costs that depends on one device. An optional cost is there if the device has
+/// what it is without.
 struct DeviceExplanation {
-  double wait_ms = 0.0;                         ///< As waits_ms() has it.
-  std::optional<ChangedCost> without_slices{};  ///< If none of its slices were anywhere.
-  std::optional<ChangedCost> without_base{};    ///< If it had no base load to compute.
-  std::optional<ChangedCost> at_full_speed{};   ///< If its speed, which is below 1, were 1.
+  double wait_ms = 0.0;                         ///< Time by waits_ms().
+  std::optional<ChangedCost> without_slices{};  ///< Cost if none of its slices were anywhere.
+  std::optional<ChangedCost> without_base{};    ///< Cost if it had no base load to compute.
+  std::optional<ChangedCost> at_full_speed{};   ///< Cost if its speed, which is below 1, were 1.
 };
 
-/// Why a plan costs what it does.
+/// Explains why a plan costs what it does.
 struct PlanExplanation {
-  PlanCost cost;  ///< As simulate() has it.
+  PlanCost cost;  ///< Cost by simulate().
   /// [devices]: how much later than the first one each begins its forward all-to-all.
   std::vector<double> start_offset_ms{};
-  int deciding = 0;                                     ///< As deciding_device() has it.
+  int deciding = 0;                                     ///< Device by deciding_device().
   std::vector<int> by_cost{};                           ///< Devices, the dearest first.
   std::vector<DeviceExplanation> devices{};             ///< [devices]
   std::vector<std::vector<SliceExplanation>> slices{};  ///< [devices], in the order of the shards.

@@ -7,9 +7,9 @@
 #pragma GCC visibility push(default)
 namespace neuroshard {
 
-/// Turns access histograms of some samples into those of another number of samples: each lookup is
-/// kept with the same probability (fewer samples), or rows go on being looked up as often as before
-/// and others join them (more). Formulas and errors: docs/zipf_histogram.md.
+/// Turns access histograms of some samples into those of another number of samples. For fewer
+/// samples, each lookup is kept with the same probability. For more samples, rows go on being
+/// looked up as often as before and others join them. Formulas and errors: docs/zipf_histogram.md.
 class HistogramScale {
  public:
   /// Throws Error unless `samples` and `of_samples`, which need not be whole, are positive and at

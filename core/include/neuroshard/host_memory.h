@@ -8,7 +8,7 @@
 #pragma GCC visibility push(default)
 namespace neuroshard {
 
-/// How it is decided which rows of a table are in HBM while the others wait in the host's memory.
+/// Decides which rows of a table are in HBM while the others wait in the host's memory.
 enum class HostPolicy {
   kLru,     ///< A cache in HBM keeps the rows that were looked up last: FBGEMM's "managed caching".
   kStatic,  ///< The most popular rows are in HBM for good, as RecShard has it.
@@ -23,11 +23,12 @@ enum class HostPolicy {
 /// Memory of the host beside the HBM of each device, for tables that are larger than all HBM.
 struct HostMemory {
   std::int64_t bytes = 0;  ///< For each device. 0: tables are in HBM alone.
-  /// Between a device and its host in each direction, as reached: 0.001 to 1e6 GB/s (1e9 bytes).
+  /// Bandwidth between a device and its host in each direction, as reached: 0.001 to 1e6 GB/s (1e9
+  /// bytes).
   double link_gb_s = 0.0;
   HostPolicy policy = HostPolicy::kLru;
   /// Rows are fetched behind the iteration before, as TorchRec's PrefetchTrainPipelineSparseDist
-  /// does: an iteration takes the longer of that and all else.
+  /// does. An iteration takes the longer of that and all else.
   bool prefetch = false;
 
   friend bool operator==(const HostMemory&, const HostMemory&) = default;

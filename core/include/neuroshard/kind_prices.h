@@ -22,8 +22,8 @@ enum class ShardAmount {
 inline constexpr std::size_t kShardAmounts = 5;
 using ShardAmounts = std::array<double, kShardAmounts>;
 
-/// Amounts of `dim` columns of a table with `pooling_factor` lookups a sample, of which the shard
-/// has the part `share` and makes `outputs` rows of outputs, for `samples` samples.
+/// Amounts of `dim` columns of a table with `pooling_factor` lookups a sample, for `samples`
+/// samples. The shard has the part `share` of the lookups and makes `outputs` rows of outputs.
 [[nodiscard]] ShardAmounts shard_amounts(double samples, int dim, double pooling_factor,
                                          double outputs, double share, double id_bytes = 8.0);
 
@@ -36,10 +36,10 @@ struct KindPrice {
   [[nodiscard]] double price_ms(const ShardAmounts& amounts) const;
 };
 
-/// Prices of shards that are no columns: kRow is of row blocks over all devices, kTableRow of those
-/// over the devices of a node, whether columns are cut, too (kGrid) or not, and kReplicate of a
-/// replica, for a device's part of the batch, but for its gradients (AllReduceModel). Shards of
-/// kinds without a price are predicted by the compute and communication models.
+/// Prices of shards that are no columns. kRow prices row blocks over all devices. kTableRow prices
+/// row blocks over the devices of a node, whether columns are cut, too (kGrid) or not. kReplicate
+/// prices a replica, for a device's part of the batch, but for its gradients (AllReduceModel).
+/// Shards of kinds without a price are predicted by the compute and communication models.
 using KindPrices = std::map<ShardingKind, KindPrice>;
 
 /// Throws Error unless each kind is one of these three, and its numbers are finite and not

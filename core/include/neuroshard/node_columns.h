@@ -11,7 +11,7 @@
 #pragma GCC visibility push(default)
 namespace neuroshard {
 
-/// Seen columns are multiples of one part in so many, and sums of them do not depend on their
+/// Seen columns are multiples of one part in so many, so that sums of them do not depend on their
 /// order.
 inline constexpr double kPartsOfColumn = 16.0;
 
@@ -23,8 +23,8 @@ inline constexpr double kPartsOfColumn = 16.0;
 ///     seen columns = max(own share * columns of the device, node share * columns of its node,
 ///                        receive share * columns of all other nodes)
 ///
-/// Shares are such that equal columns are seen as they are: that all of them take longer or less
-/// long is factor(). docs/analytic_costs.md derives it.
+/// Shares are such that equal columns are seen as they are; factor() says how much longer all of
+/// them take. docs/analytic_costs.md derives it.
 class NodeColumns {
  public:
   /// `links`: stated in full, but for what is no limit. Both numbers of devices are at least 1.
@@ -35,7 +35,7 @@ class NodeColumns {
   [[nodiscard]] static double factor_anywhere(const NodeNetwork& known, const NodeNetwork& network,
                                               int devices);
 
-  /// How many times as long as in the known network bytes take if all devices have equal columns.
+  /// Time of bytes over their time in the known network, if all devices have equal columns.
   [[nodiscard]] double factor() const { return factor_; }
   /// Whether devices see nothing but their own columns, as they are. factor() may still not be 1.
   [[nodiscard]] bool same() const { return same_; }

@@ -13,8 +13,8 @@ struct NodeLinks {
   double between_nodes_gb_s = 0.0;  ///< A device to those of other nodes, by itself.
   double node_gb_s = 0.0;           ///< All devices of a node together to those of other nodes.
   double peer_gb_s = 0.0;           ///< A device to each other one of its node: no switch.
-  /// All devices of a node together to each other, through their host. As it is reached, since no
-  /// datasheet has it.
+  /// All devices of a node together to each other, through their host. The value is the one
+  /// reached, since no datasheet has it.
   double host_gb_s = 0.0;
 
   // clang-tidy takes the 0 that a comparison is compared with for a pointer.
@@ -24,15 +24,16 @@ struct NodeLinks {
   friend bool operator==(const NodeLinks&, const NodeLinks&) = default;
 };
 
-/// Nodes, as many devices in each, and what connects them: of hardware, which tasks have that do
-/// not state their own, or of the machines that communication models were trained on.
+/// Nodes with equally many devices, and the links that connect them. They are those of hardware,
+/// for tasks that do not state their own, or of the machines that communication models were trained
+/// on.
 struct NodeNetwork {
   int devices_per_node = 0;
   NodeLinks links{};
 
   /// Whether devices have links in common, so that it matters which of them share a node.
   [[nodiscard]] bool shares_links() const { return links.node_gb_s > 0.0 || links.host_gb_s > 0.0; }
-  /// With what `stated` states in the place of its own.
+  /// Links with what `stated` states in the place of its own.
   [[nodiscard]] NodeLinks links_with(NodeLinks stated) const;
 
   friend bool operator==(const NodeNetwork&, const NodeNetwork&) = default;

@@ -22,14 +22,14 @@ struct TableSlice {
   friend bool operator==(const TableSlice&, const TableSlice&) = default;
 };
 
-/// Where everything goes.
+/// A plan says where everything goes.
 struct Plan {
-  /// Each row and column of each table that is not replicated is in exactly one of them.
+  /// Each row and column of each table that is not replicated is in exactly one slice.
   std::vector<TableSlice> slices;
   /// One list per device, of indices into `slices`.
   std::vector<std::vector<int>> shards;
-  /// Tables that every device holds whole, ascending: each looks up its own part of the batch, and
-  /// their gradients are summed over all devices ("data-parallel").
+  /// Tables that every device holds whole, ascending. Each device looks up its own part of the
+  /// batch, and gradients are summed over all devices ("data-parallel").
   std::vector<int> replicas{};
 
   friend bool operator==(const Plan&, const Plan&) = default;
@@ -78,8 +78,8 @@ void validate(const Plan& plan, const Task& task);
 
 /// Milliseconds of one training iteration of Task::batch_size.
 struct DeviceCost {
-  /// Forward and backward of the embedding operators, over `speed`: of its slices, and
-  /// `replicas_ms`; `fetch_ms` and `base_ms`.
+  /// Forward and backward of the embedding operators of its slices, over `speed`; and
+  /// `replicas_ms`, `fetch_ms` and `base_ms`.
   double compute_ms = 0.0;
   double forward_ms = 0.0;        ///< All-to-all of the forward pass.
   double backward_ms = 0.0;       ///< All-to-all of the backward pass.
@@ -117,9 +117,9 @@ struct PlanCost {
   bool prefetched = false;   ///< HostMemory::prefetch of the task, if it has such memory.
   /// [slices]: the share of its rows that HBM has room for, of a task with host memory; else empty.
   std::vector<double> hbm_shares{};
-  /// Not empty if a predicted time is negative, or (of a Planner) if tables, slices or devices lie
-  /// outside what the models were trained on (training_ranges.h), or costs of another type of
-  /// weights or batch are asked for than they predict (prediction_limits.h).
+  /// Not empty if a predicted time is negative. A Planner also warns if tables, slices or devices
+  /// lie outside what the models were trained on (training_ranges.h). It warns, too, if costs of
+  /// another type of weights or batch are asked for than they predict (prediction_limits.h).
   std::string warning;
 
   /// The slowest device takes so long. Plans are compared by it: a host that takes longer hides it.

@@ -34,10 +34,10 @@ struct PlanProblem {
 /// "task", "split", "devices", "slice", "memory", "rule".
 [[nodiscard]] std::string_view name_of(PlanProblem::Kind kind);
 
-/// Everything that is wrong with `plan`, which may be any: first slices that do not cover the
-/// tables once, then shards, then slices that are on no device, then memory, then rules. Empty: the
-/// plan is valid for `task`, fits, and keeps all rules. `task` is valid. Takes n log n steps for n
-/// slices, unless many overlap.
+/// Lists everything that is wrong with `plan`, which may be any. First come slices that do not
+/// cover the tables once, then shards, then slices that are on no device, then memory, then rules.
+/// Empty: the plan is valid for `task`, fits, and keeps all rules. `task` is valid. Takes n log n
+/// steps for n slices, unless many overlap.
 [[nodiscard]] std::vector<PlanProblem> check_plan(const Plan& plan, const Task& task);
 
 /// Checks column splits, in order, in place of slices, and the rest as above. After an impossible

@@ -6,7 +6,7 @@
 #pragma GCC visibility push(default)
 namespace neuroshard {
 
-/// How the rows that a sample looks up in a table become its outputs.
+/// Way in which the rows that a sample looks up in a table become its outputs.
 enum class Pooling {
   kSum,   ///< One output for each feature that reads the table: their sum,
   kMean,  ///< or their mean.

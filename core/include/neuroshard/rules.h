@@ -23,8 +23,8 @@ struct TableRules {
   /// a device must be allowed by each.
   std::vector<int> nodes{};
   std::vector<int> not_nodes{};
-  /// In which ways it may be sharded, a set; empty: in all. sharding_kinds() says in which a plan
-  /// has it: one of them must be here.
+  /// Kinds of sharding that it may have, a set; empty: all. sharding_kinds() tells those that it
+  /// has in a plan: one of them must be here.
   std::vector<ShardingKind> kinds{};
   bool keep_in_hbm = false;  ///< No row of it waits in the host's memory.
 
@@ -44,7 +44,7 @@ struct TableRules {
   friend bool operator==(const TableRules&, const TableRules&) = default;
 };
 
-/// How the tables of a group are to be kept.
+/// Says how the tables of a group are to be kept.
 enum class Keep {
   kTogether,  ///< All that a plan has of them is on one device.
   kApart,     ///< No device holds anything of two of them. A table may be on several devices.

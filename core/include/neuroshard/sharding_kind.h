@@ -6,7 +6,8 @@
 #pragma GCC visibility push(default)
 namespace neuroshard {
 
-/// How a table is spread over devices (docs/task_format.md, "Kinds"), as TorchRec calls it.
+/// Way in which a table is spread over devices (docs/task_format.md, "Kinds"), as TorchRec calls
+/// it.
 enum class ShardingKind {
   kTable,     ///< One slice: all columns and rows on one device.
   kColumn,    ///< Slices of columns with all rows; one slice is the least of it.

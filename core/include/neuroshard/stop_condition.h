@@ -8,8 +8,8 @@
 
 namespace neuroshard {
 
-/// When to end a computation early: at a point in time, when somebody asks for it, when a function
-/// says so that is called at each look, or never. Looking costs some 30 ns.
+/// Ends a computation early: at a point in time, when somebody asks for it, when a function says so
+/// that is called at each look, or never. Looking costs some 30 ns.
 class StopCondition {
  public:
   using Clock = std::chrono::steady_clock;
@@ -27,8 +27,8 @@ class StopCondition {
     return token_.stop_requested() || (deadline_ && Clock::now() + margin_ >= *deadline_) ||
            (says_stop_ && says_stop_());
   }
-  /// From now on the deadline counts as reached by `margin` earlier: what is left to do then takes
-  /// so long.
+  /// From now on the deadline counts as reached by `margin` earlier, which is the time that the
+  /// remaining work takes.
   void keep(Clock::duration margin) { margin_ = margin; }
 
  private:

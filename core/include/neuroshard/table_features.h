@@ -20,9 +20,9 @@ namespace neuroshard {
 inline constexpr int kTableFeatures = kHistogramBins + 3;
 
 /// Features of an operator that serves any number of samples: docs/weights_format.md defines them.
-/// The first, `time_us`, says roughly what a table takes by itself; the others are amounts that
-/// cost time, or that time multiplied by a number without unit, so that a network without biases
-/// gives costs in proportion to the work.
+/// The first, `time_us`, says roughly what a table takes by itself. The others are amounts that
+/// cost time, or that time multiplied by a number without unit. A network without biases thus gives
+/// costs in proportion to the work.
 inline constexpr int kOperatorFeatures = kHistogramBins + 26;
 
 /// Names of either set, in the order of the inputs. Throws Error if no set has `count` features.
@@ -37,9 +37,9 @@ class HistogramScale;
 /// samples: those of the iteration, or of a device's part of them if the tables are replicated.
 class OperatorFeatures {
  public:
-  /// `count`: of the model (`Backend::table_features()`). Throws Error unless it is that of a set,
-  /// and unless `samples`, which need not be whole, is positive and at most kMaxBatchSize. The
-  /// published features are those of kDefaultBatchSize samples whatever `samples` is.
+  /// `count` is that of the model (`Backend::table_features()`). Throws Error unless it is that of
+  /// a set, and unless `samples`, which need not be whole, is positive and at most kMaxBatchSize.
+  /// The published features are those of kDefaultBatchSize samples whatever `samples` is.
   explicit OperatorFeatures(int count, double samples = kDefaultBatchSize);
   ~OperatorFeatures();
   OperatorFeatures(OperatorFeatures&&) noexcept;

@@ -11,9 +11,9 @@ namespace neuroshard {
 /// Type in which a weight is stored.
 enum class WeightType { kFp32, kFp16, kBf16, kInt8 };
 
-/// How a table is trained; what matters here is the state that is kept for its rows and elements.
+/// Optimizer that trains a table; here the state matters that it keeps for rows and elements.
 enum class Optimizer {
-  kSgd,  ///< None; likewise for tables that are not trained.
+  kSgd,  ///< No state; also for tables that are not trained.
   kRowwiseAdagrad,
   kAdagrad,
   kAdam,
@@ -55,10 +55,11 @@ struct RowBytes {
   std::int64_t per_row = 0;
 };
 
-/// As FBGEMM lays rows out: an int8 row has its scale and bias, of 4 bytes each, beside it.
+/// Bytes of weights as FBGEMM lays rows out: an int8 row has its scale and bias, of 4 bytes each,
+/// beside it.
 [[nodiscard]] RowBytes weight_bytes(WeightType type);
-/// As FBGEMM allocates it: fp32, whatever the type of the weights. Each slice of a table has its
-/// own state of its rows.
+/// Bytes of state as FBGEMM allocates it: fp32, whatever the type of the weights. Each slice of a
+/// table has its own state of its rows.
 [[nodiscard]] RowBytes state_bytes(Optimizer optimizer);
 
 /// Memory that a slice of a table takes on its device.

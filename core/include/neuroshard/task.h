@@ -26,7 +26,7 @@ inline constexpr int kDimMultiple = 4;
 inline constexpr int kMaxDevices = 16384;
 inline constexpr int kDefaultDevicesPerNode = 8;
 /// Samples of a training iteration in the published data, and the default everywhere. Access
-/// histograms are of so many.
+/// histograms describe so many samples.
 inline constexpr std::int64_t kDefaultBatchSize = 65536;
 inline constexpr std::int64_t kMaxRows = std::int64_t{1} << 40;
 inline constexpr int kMaxDim = 1 << 16;
@@ -57,19 +57,19 @@ struct Table {
   /// rows [i rows / n, (i + 1) rows / n), looked up evenly. At most kMaxRowShares, which sum to 1.
   /// Empty: all rows are looked up evenly. Only costs of row blocks depend on them.
   std::vector<double> row_shares{};
-  ReplicaGradients replica_gradients = ReplicaGradients::kDense;  ///< If a plan replicates it.
+  ReplicaGradients replica_gradients = ReplicaGradients::kDense;  ///< Used if a plan replicates it.
   /// Features that read the table, each with the share of the samples that have it: so many bags of
   /// lookups a sample has. Above 0, at most kMostFeatures.
   double features = 1.0;
   Pooling pooling = Pooling::kSum;
   /// Whether a number comes with each id, by which its row is multiplied before it is pooled.
   bool weighted = false;
-  /// Set by DeduplicatedTask alone: so many samples, those of a device, look up no row twice, and
+  /// Set by DeduplicatedTask alone. So many samples, those of a device, look up no row twice, and
   /// `access_histogram` is of all samples of the task. 0: it is of kDefaultBatchSize samples.
   double once_in_samples = 0.0;
-  /// Which part of the lookups the hottest rows get, from few rows to all that are ever looked up.
-  /// At most kMostPopularityPoints; both numbers grow, the share to 1. Empty: it is estimated from
-  /// the access histogram. Only what is fetched from the host depends on it.
+  /// Parts of the lookups that the hottest rows get, from few rows to all that are ever looked up.
+  /// There are at most kMostPopularityPoints; both numbers grow, the share to 1. Empty: it is
+  /// estimated from the access histogram. Only fetches from the host depend on it.
   std::vector<PopularRows> popularity{};
 
   [[nodiscard]] std::int64_t size_bytes() const;  ///< slice_bytes() of all columns.
@@ -94,7 +94,7 @@ struct Table {
 /// besides. The slices of a table may therefore take more than the table, and never take less.
 [[nodiscard]] SliceMemory slice_memory(const Table& table, int dim);
 
-/// All of it.
+/// Total of slice_memory().
 [[nodiscard]] inline std::int64_t slice_bytes(const Table& table, int dim) {
   return slice_memory(table, dim).total_bytes();
 }
@@ -114,21 +114,21 @@ struct Task {
   int devices = 0;
   std::int64_t memory_bytes = 0;  ///< Memory of one device, including what is reserved.
   ReservedMemory reserved{};      ///< Reserved on each device.
-  /// Samples of a training iteration, on all devices together, of which costs are. Memory counts
-  /// those of TableMemory.
+  /// Samples of a training iteration, on all devices together, that costs are of. Memory counts the
+  /// samples of TableMemory.
   std::int64_t batch_size = kDefaultBatchSize;
   /// Empty: equal devices of `memory_bytes`. Else all `devices` of them, and `memory_bytes` means
   /// nothing.
   std::vector<Device> device_list{};
-  /// Devices 0 to `devices_per_node` - 1 share a node, and so on. Says what tables of kinds
-  /// kTableRow and kGrid are; costs depend on it if `links` are stated.
+  /// Devices 0 to `devices_per_node` - 1 share a node, and so on. The kinds kTableRow and kGrid
+  /// depend on it; costs do if `links` are stated.
   int devices_per_node = kDefaultDevicesPerNode;
   /// Nothing: communication costs are those of the network that the cost models know, where it does
   /// not matter which devices share a node.
   std::optional<NodeLinks> links{};
   ExchangeTypes exchange{};  ///< Communication costs depend on it, memory does not.
   Overlap overlap{};         ///< An iteration depends on it, the terms of its cost do not.
-  HostMemory host{};         ///< Where rows of tables are that HBM has no room for.
+  HostMemory host{};         ///< It holds rows that HBM has no room for.
   /// Tables that every plan keeps together or apart. A table may be in several groups; those that
   /// share a table and are kept together are as one.
   std::vector<TableGroup> groups{};
@@ -146,7 +146,8 @@ struct Task {
 /// least 0 if `task` is valid.
 [[nodiscard]] std::int64_t hbm_room_bytes(const Task& task, std::size_t device);
 
-/// With the memory of the host beside it: no plan has more on a device. At most INT64_MAX.
+/// hbm_room_bytes() and the memory of the host beside it: no plan has more on a device. At most
+/// INT64_MAX.
 [[nodiscard]] std::int64_t room_bytes(const Task& task, std::size_t device);
 
 /// room_bytes() of every device, [devices].
@@ -176,10 +177,10 @@ void set_memory(Task& task, std::int64_t memory_bytes);
 /// Empty if no device has a base load to compute or another speed than 1.
 [[nodiscard]] ComputeOnDevices compute_on_devices(const Task& task);
 
-/// All of a task but tables and what is said of them.
+/// Copy of a task without its tables and what is said of them.
 [[nodiscard]] Task without_tables(const Task& task);
 
-/// All tables as they are, unsplit.
+/// Bytes of all tables, unsplit.
 [[nodiscard]] std::int64_t total_bytes(const Task& task);
 
 /// Memory in bytes of `gib` GiB (the published code's "GB"), rounded down.
@@ -187,18 +188,20 @@ void set_memory(Task& task, std::int64_t memory_bytes);
 [[nodiscard]] std::int64_t bytes_from_gib(double gib);
 [[nodiscard]] double gib_from_bytes(std::int64_t bytes);
 
-/// Throws Error naming the table and the field if a number is outside the range that the engine
-/// computes with: rows in [1, 2^40], dim a multiple of 4 in [4, 65536], pooling factor and
-/// histogram finite and not negative, output columns of an unpooled table at most
-/// kMostOutputColumns, batch size in [0, 2^40], devices of a node in [1, 16384],
-/// links in [0.001, 1e6] GB/s or 0, types of an exchange that it may
-/// have and its shares in [0.001, 1], times of an
-/// overlap in [0, 1e6] ms, row shares at most kMaxRowShares that sum to 1 (within
-/// 0.001); if devices that are listed are not as many as `devices`, or have loads out of range; if
-/// all of a device is reserved; if tables cut as finely as can be take more than kMaxTaskBytes; if
-/// rules contradict each other or the task; or if a group does not name two tables of the task, or
-/// groups contradict each other or rules of tables. `where` opens the message, e.g. a file name;
-/// may be empty.
+/// Throws Error naming the table and the field if
+/// * a number of a table is out of range: rows in [1, 2^40], dim a multiple of 4 in [4, 65536],
+///   pooling factor and histogram finite and not negative, output columns of an unpooled table at
+///   most kMostOutputColumns, or row shares at most kMaxRowShares that sum to 1 (within 0.001);
+/// * a number of the task is out of range: batch size in [0, 2^40], devices of a node in
+///   [1, 16384], links in [0.001, 1e6] GB/s or 0, or times of an overlap in [0, 1e6] ms;
+/// * an exchange has a type that it may not have, or a share outside [0.001, 1];
+/// * listed devices are not as many as `devices`, or have loads out of range;
+/// * all of a device is reserved;
+/// * tables cut as finely as can be take more than kMaxTaskBytes;
+/// * rules contradict each other or the task;
+/// * a group does not name two tables of the task, or groups contradict each other or rules of
+///   tables.
+/// `where` opens the message, e.g. a file name; it may be empty.
 void validate(const Task& task, const std::string& where = "");
 void validate(const Table& table, const std::string& where);
 

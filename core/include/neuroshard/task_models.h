@@ -12,26 +12,26 @@
 #pragma GCC visibility push(default)
 namespace neuroshard {
 
-/// Samples of an iteration whose costs can be predicted, by models of any batch.
+/// Least and most samples of an iteration whose costs can be predicted, by models of any batch.
 inline constexpr std::int64_t kMinPricedBatch = 1024;
 inline constexpr std::int64_t kMaxPricedBatch = std::int64_t{1} << 22;
 
-/// Throws Error unless `models` know what an iteration of `batch_size` samples costs: between
-/// kMinPricedBatch and kMaxPricedBatch, or just kDefaultBatchSize if they have the published table
-/// features.
+/// Throws Error unless `models` know the cost of an iteration of `batch_size` samples. They know
+/// kMinPricedBatch to kMaxPricedBatch samples, or just kDefaultBatchSize if they have the published
+/// table features.
 void require_batch(const CostModels& models, std::int64_t batch_size);
 
 /// The network that the communication models were trained on, by their metadata
 /// (docs/weights_format.md); nothing if they do not say. Throws Error if what they say is no
 /// network.
 [[nodiscard]] std::optional<NodeNetwork> known_network(const CostModels& models);
-/// Writes it down there, or that it is not known.
+/// Writes the known network, or that it is not known, into the metadata.
 void set_known_network(CostModels& models, const std::optional<NodeNetwork>& network);
 
-/// The network of their hardware, by their metadata, if it is not the one that they were trained
-/// on: that of tasks that state no links. Throws Error likewise.
+/// The network of the models' hardware, by their metadata, if it is not the one that they were
+/// trained on. Tasks that state no links have it. Throws Error as known_network() does.
 [[nodiscard]] std::optional<NodeNetwork> hardware_network(const CostModels& models);
-/// Writes it down there.
+/// Writes the network of the hardware into the metadata.
 void set_hardware_network(CostModels& models, const NodeNetwork& network);
 
 /// Adapts models to iterations, and nodes, of `setting`. `models` are for kDefaultBatchSize on the

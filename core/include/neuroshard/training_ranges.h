@@ -23,7 +23,7 @@ struct TrainingRange {
   [[nodiscard]] std::string text() const;
 };
 
-/// As many devices as no dense communication model is for.
+/// Stands for all numbers of devices that no dense communication model is for.
 inline constexpr int kAnyOtherDevices = 0;
 
 /// Ranges that cost models were trained on, as far as their metadata state them:
@@ -42,9 +42,9 @@ class TrainingRanges {
   /// only if they are larger.
   [[nodiscard]] std::string warning(const Task& task, const Plan& plan, const PlanCost& cost) const;
 
-  /// How much later than the first device, in ms, the last one starts an all-to-all at most in the
-  /// samples of the communication model for `devices`, and then in those of the batch and the nodes
-  /// that the models are for. Infinite if that is not known.
+  /// The most milliseconds by which the last device starts an all-to-all later than the first one,
+  /// in the samples of the communication model for `devices`. It is scaled to the batch and the
+  /// nodes that the models are for. Infinite if that is not known.
   [[nodiscard]] double most_start_offset_ms(int devices) const;
 
   /// The metadata key of a range: "compute", "row" give "compute.range.row".

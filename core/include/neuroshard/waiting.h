@@ -11,12 +11,12 @@ namespace neuroshard {
 // DeviceCost::forward_ms has that in it. All else that a device takes is its work. `cost` is that
 // of a plan.
 
-/// [devices]: how much later than the first one each begins its forward all-to-all: compute without
-/// replicas, which run later, and backward.
+/// [devices]: milliseconds by which each begins its forward all-to-all later than the first one. It
+/// begins after compute without replicas, which run later, and backward.
 [[nodiscard]] std::vector<double> start_offsets_ms(const PlanCost& cost);
 
-/// [devices]: how long each waits, in its forward all-to-all, for the device that is ready for it
-/// last; at most what that all-to-all takes.
+/// [devices]: milliseconds that each waits, in its forward all-to-all, for the device that is ready
+/// for it last. They are at most the time of that all-to-all.
 [[nodiscard]] std::vector<double> waits_ms(const PlanCost& cost);
 
 /// [devices]: DeviceCost::total_ms() without waits_ms().
@@ -26,8 +26,8 @@ namespace neuroshard {
 /// cost less than they do.
 [[nodiscard]] int deciding_device(const PlanCost& cost);
 
-/// Work of the deciding device over the mean of all devices' work: 1 is perfect balance, and what
-/// it is if nobody works.
+/// Work of the deciding device over the mean of all devices' work. 1 is perfect balance, also if
+/// nobody works.
 [[nodiscard]] double imbalance(const PlanCost& cost);
 
 }  // namespace neuroshard

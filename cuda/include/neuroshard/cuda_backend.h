@@ -40,13 +40,13 @@ struct CudaOptions {
 /// device. Does not throw: ask make_cuda_backend for the reason.
 [[nodiscard]] std::vector<CudaDevice> cuda_devices();
 
-/// The backend that places candidates on CUDA devices. Costs and plans equal those of the CPU
+/// Makes the backend that places candidates on CUDA devices. Costs and plans equal those of the CPU
 /// backends bit for bit. Safe to share between threads: each call to it takes a stream of its own.
 ///
-/// Throws Error (kBackend) if no device can be used, saying why and what to do: the library was
-/// built without CUDA, there is no device, the driver is too old, a device is too old, or there is
-/// too little device memory. Each later call on the backend or its sessions throws Error
-/// (kBackend) if the device fails; a failure of the device is final for the process, as CUDA has
+/// Throws Error (kBackend) if no device can be used, saying why and what to do. Reasons are that
+/// the library was built without CUDA, there is no device, the driver or a device is too old, or
+/// there is too little device memory. Each later call on the backend or its sessions throws Error
+/// (kBackend) if the device fails. A failure of the device is final for the process, as CUDA has
 /// it, so carry on with a CPU backend.
 [[nodiscard]] std::unique_ptr<Backend> make_cuda_backend(const CostModels& models,
                                                          const CudaOptions& options = {});

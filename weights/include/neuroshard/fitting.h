@@ -11,11 +11,11 @@
 #pragma GCC visibility push(default)
 namespace neuroshard {
 
-/// How a model is made of samples.
+/// Way to make a model of samples.
 enum class Recipe {
   kScaled,      ///< All costs of another machine's model are multiplied by one factor.
   kCalibrated,  ///< Such a model is fitted to the samples, as by calibrate_compute().
-  kTrained,     ///< Anew.
+  kTrained,     ///< The model is trained anew.
 };
 /// "scaled", "calibrated" or "trained anew".
 [[nodiscard]] std::string_view name_of(Recipe recipe);
@@ -33,11 +33,11 @@ struct FitOptions {
 /// A recipe that was tried, and how far it is off on samples that were held back from it.
 struct RecipeTrial {
   Recipe recipe = Recipe::kScaled;
-  double loss = 0.0;  ///< By which recipes are compared: TrainingLoss::kRelative of networks.
+  double loss = 0.0;  ///< Loss that compares recipes: TrainingLoss::kRelative of networks.
   double mape = 0.0;
 };
 
-/// How a network was made.
+/// Says how a network was made.
 struct Fit {
   Recipe recipe = Recipe::kScaled;
   std::vector<RecipeTrial> trials;
@@ -71,9 +71,9 @@ struct FittedAllReduce {
 /// The networks are symmetric. One of a single device count is no start.
 [[nodiscard]] FittedComm fit_comm(const CommModel* start, std::span<const CommSamples> samples,
                                   const FitOptions& options = {});
-/// Anew: a line for each device count of the samples, as by train_all_reduce(); other device counts
-/// keep those of `start`, scaled by one factor. Nothing is calibrated. At least 20 samples of each
-/// device count.
+/// Fits a line for each device count of the samples, as train_all_reduce() does. Other device
+/// counts keep those of `start`, scaled by one factor. Nothing is calibrated. Needs at least 20
+/// samples of each device count.
 [[nodiscard]] FittedAllReduce fit_all_reduce(const AllReduceModel* start,
                                              const AllReduceSamples& samples);
 

@@ -24,7 +24,7 @@ struct GpuSpec {
 struct NetworkSpec {
   std::string name;
   int gpus_per_node = 0;
-  NodeLinks links{};  ///< In full, but for what is no limit.
+  NodeLinks links{};  ///< Stated in full, but for what is no limit.
 
   [[nodiscard]] NodeNetwork nodes() const { return {gpus_per_node, links}; }
   friend bool operator==(const NetworkSpec&, const NetworkSpec&) = default;
@@ -54,8 +54,8 @@ inline constexpr double kMostClockGhz = 100.0;
 /// "a100, h100, ...", for messages.
 [[nodiscard]] std::string known_hardware_names();
 
-/// By name, or by that of the hardware whose GPU or network it is: gpu_named("h100") is the GPU of
-/// hardware_named("h100"). Throw Error listing the known names.
+/// These find by name, or by that of the hardware whose GPU or network it is: gpu_named("h100") is
+/// the GPU of hardware_named("h100"). They throw Error listing the known names.
 [[nodiscard]] const GpuSpec& gpu_named(std::string_view name);
 [[nodiscard]] const NetworkSpec& network_named(std::string_view name);
 [[nodiscard]] const Hardware& hardware_named(std::string_view name);
@@ -63,14 +63,14 @@ inline constexpr double kMostClockGhz = 100.0;
 /// A datasheet of one's own may have no name.
 inline constexpr std::string_view kUnnamedHardware = "datasheet";
 
-/// Hardware by the numbers that a datasheet states. `where` opens messages. Throws Error as
+/// Makes hardware from the numbers that a datasheet states. `where` opens messages. Throws Error as
 /// validate() does.
 [[nodiscard]] Hardware stated_hardware(const std::string& name, double memory_gb_s, double l2_mib,
                                        int multiprocessors, double clock_ghz,
                                        const NodeNetwork& nodes, const std::string& where);
 
-/// A name, or the text of a JSON object that states a datasheet (docs/task_format.md). `where`
-/// opens messages. Throws Error.
+/// Parses a name, or a JSON object that states a datasheet (docs/task_format.md). `where` opens
+/// messages. Throws Error.
 [[nodiscard]] Hardware parse_hardware(std::string_view text, const std::string& where);
 
 /// Throws Error naming the field unless the numbers are those of some hardware, and the name is its

@@ -9,21 +9,21 @@
 #pragma GCC visibility push(default)
 namespace neuroshard {
 
-// Throw Error: kIo if a file cannot be read, kInvalidInput if its contents are not what they should
-// be. Messages open with the file's name.
+// These functions throw Error: kIo if a file cannot be read, kInvalidInput if its contents are not
+// what they should be. Messages open with the file's name.
 
-/// The policy of a file: ours (safetensors, docs/learned_strategies.md), or what the published
-/// programs save by torch.save: the state_dict of DreamShard, or AutoShard's dict of
+/// Reads the policy of a file: ours (safetensors, docs/learned_strategies.md), or one that the
+/// published programs save by torch.save. DreamShard saves its state_dict; AutoShard a dict of
 /// model_state_dict, feature_means and feature_stds.
 [[nodiscard]] PlacementPolicy load_policy(const std::filesystem::path& path);
 /// Reads it from memory; `where` stands for the file's name in messages.
 [[nodiscard]] PlacementPolicy parse_policy(std::string_view bytes, const std::string& where);
-/// Files of ours alone: what calls these needs no minizip.
+/// These read files of ours alone: callers need no minizip.
 [[nodiscard]] PlacementPolicy load_trained_policy(const std::filesystem::path& path);
 [[nodiscard]] PlacementPolicy parse_trained_policy(std::string_view bytes,
                                                    const std::string& where);
 
-/// A file of ours. Equal policies give equal bytes.
+/// Makes a file of ours. Equal policies give equal bytes.
 [[nodiscard]] std::string serialize_policy(const PlacementPolicy& policy);
 
 }  // namespace neuroshard

@@ -19,7 +19,7 @@ namespace neuroshard {
 /// cost.
 enum class TrainingLoss {
   kSquared,  ///< The published one. Small costs may be far off, in relation.
-  /// ((predicted - measured) / max(measured, 1 % of the mean cost))^2; of errors above 10 % linear.
+  /// ((predicted - measured) / max(measured, 1 % of the mean cost))^2; linear in errors above 10 %.
   kRelative,
 };
 
@@ -61,15 +61,15 @@ struct TrainingOptions {
   /// Called on the training thread after every epoch that was not stopped, with the state of
   /// training: bytes that a later call can go on from.
   std::function<void(std::string state)> on_state;
-  /// Such a state, of a call with the same samples, sizes and options (but for the number of
-  /// threads); empty: begin anew. Training goes on after its epochs, which `on_epoch` is told of
-  /// first, and ends in the same weights bit for bit as without the interruption.
+  /// State of a call with the same samples, sizes and options (but for the number of threads);
+  /// empty: begin anew. Training goes on after its epochs, which `on_epoch` is told of first, and
+  /// ends in the same weights bit for bit as without the interruption.
   std::string resume_from;
   /// Name of `resume_from` in errors: its file, say.
   std::string resume_name = "resume_from";
 };
 
-/// How far predictions are from measured costs.
+/// Distance of predictions from measured costs.
 struct Accuracy {
   std::size_t costs = 0;
   double mse = 0.0;  ///< ms^2
@@ -94,7 +94,7 @@ struct TrainingSummary {
   std::size_t train_samples = 0;
   std::size_t valid_samples = 0;
   std::size_t test_samples = 0;
-  int epochs = 0;      ///< That were finished.
+  int epochs = 0;      ///< Epochs that were finished.
   int best_epoch = 0;  ///< The one kept: lowest loss on the validation samples.
   bool stopped = false;
   double valid_loss = 0.0;
@@ -115,7 +115,7 @@ struct TrainedComm {
 
 /// Widths of the hidden layers.
 struct ComputeNetworkSizes {
-  int table_features = kTableFeatures;  ///< Or kOperatorFeatures, for samples of any batch.
+  int table_features = kTableFeatures;  ///< kOperatorFeatures is for samples of any batch.
   std::vector<int> table_network = {kPublishedTableHidden,
                                     kPublishedEmbedding};  ///< The last one is the embedding width.
   std::vector<int> head = {kPublishedHeadHidden};
@@ -129,8 +129,9 @@ struct CommNetworkSizes {
 
 // Samples are split 80/10/10 into training, validation and test; Adam minimises the loss; the epoch
 // with the lowest loss on the validation samples is kept. Both functions throw Error
-// (kInvalidInput) on fewer than 10 samples (per device count), on an option out of range, on a
-// state to resume from that is damaged or of other training, or if the error stops being finite.
+// (kInvalidInput) on fewer than 10 samples (per device count) and on an option out of range. They
+// also throw it on a state to resume from that is damaged or of other training, or if the error
+// stops being finite.
 
 [[nodiscard]] TrainedCompute train_compute(const ComputeSamples& samples,
                                            const ComputeNetworkSizes& sizes = {},
@@ -142,19 +143,20 @@ struct CommNetworkSizes {
                                      const CommNetworkSizes& sizes = {},
                                      const TrainingOptions& options = {});
 
-// Calibration fits a model of another machine to few samples of this one, 50 to 500: all costs are
-// multiplied by the factor that fits, and then a factor for each input and hidden unit, the biases
-// and the last layer are trained. Samples are split into five parts; the number of epochs, from
-// none at all, at which five models predict the part that each of them was not given best is the
-// one that the result is trained for, with all samples. The summary's tests are those five's, each
-// on the part that it did not see. For compute models with operator features that is done twice,
-// with all epochs reported: the second start is calibrated beforehand to operators at costs of a
-// linear fit, for machines that are unlike the start's; the better is kept, and the first if the
-// second's error stops being finite. Stopped in the first cross-validation, the best so far is
-// kept; in the second, the first. The result's own training runs to its end. Both functions throw
-// Error (kInvalidInput) on fewer than 20 samples, on samples that the start's features do not know,
-// on a network of one device count, on an option out of range, to keep a state or of a backend, or
-// if the error stops being finite.
+// Calibration fits a model of another machine to few samples of this one, 50 to 500. All costs are
+// multiplied by the factor that fits; then a factor for each input and hidden unit, the biases and
+// the last layer are trained. Samples are split into five parts, and five models each predict the
+// part that they were not given. The number of epochs, from none at all, at which they predict best
+// is the one that the result is trained for, with all samples. The summary's tests are those of the
+// five models, each on the part that it did not see. Compute models with operator features are
+// calibrated twice, with all epochs reported. The second start is calibrated beforehand to
+// operators at costs of a linear fit, for machines that are unlike the start's. The better result
+// is kept, and the first if the second's error stops being finite. If training is stopped in the
+// first cross-validation, the best so far is kept; in the second, the first. The result's own
+// training runs to its end. Both functions throw Error (kInvalidInput) on fewer than 20 samples, on
+// samples that the start's features do not know, and on a network of one device count. They also
+// throw it on an option out of range, to keep a state or of a backend, or if the error stops being
+// finite.
 
 /// Options that suit few samples: small batches, and errors in relation to the costs.
 [[nodiscard]] TrainingOptions calibration_options();

@@ -62,7 +62,7 @@ struct KindSample {
 };
 using KindSamples = std::map<ShardingKind, std::vector<KindSample>>;
 
-// All readers take data folders, the first two published ones, and throw Error: kIo if a file
+// All readers take data folders, the first two published ones. They throw Error: kIo if a file
 // cannot be read, kInvalidInput with file and line if it is malformed, or if a cost is NaN,
 // infinite or negative.
 

@@ -15,7 +15,7 @@ namespace neuroshard {
 // contents are not what they should be. Messages open with the file's name. Nothing is executed,
 // and no more memory is taken than the contents of the file account for.
 
-/// The models of a weights file (docs/weights_format.md): complete, finite, shapes that fit.
+/// Reads the models of a weights file (docs/weights_format.md): complete, finite, shapes that fit.
 [[nodiscard]] CostModels load_weights(const std::filesystem::path& path);
 /// Parses models from memory; `where` stands for the file's name in messages.
 [[nodiscard]] CostModels parse_weights(std::string_view bytes, const std::string& where);
@@ -34,14 +34,15 @@ void save_weights(const CostModels& models, const std::filesystem::path& path);
 /// the result. Throws Error if the name is not known.
 [[nodiscard]] const CostModels& builtin_weights(std::string_view hardware = kDefaultHardware);
 /// Models of any hardware. If none were trained on it, they are those of the trained hardware that
-/// is nearest, scaled by datasheets (docs/model_card.md): a second of one core, always with the
-/// same result, and kept for the next call. How accurate they are is in their metadata's `source`;
-/// where that is poor there is a `warning`. Throws Error unless the hardware is valid.
+/// is nearest, scaled by datasheets (docs/model_card.md). Scaling takes a second of one core,
+/// always has the same result, and is kept for the next call. Their metadata's `source` says how
+/// accurate they are; where that is poor there is a `warning`. Throws Error unless the hardware is
+/// valid.
 [[nodiscard]] CostModels builtin_weights(const Hardware& hardware);
 /// The place where they were found, for origin_of() and messages.
 [[nodiscard]] std::string builtin_place(std::string_view hardware = kDefaultHardware);
 
-/// Checkpoints of the published training code: files of `torch.save` (PyTorch 1.6 or later).
+/// Reads checkpoints of the published training code: files of `torch.save` (PyTorch 1.6 or later).
 [[nodiscard]] ComputeModel load_compute_checkpoint(const std::filesystem::path& path);
 [[nodiscard]] ComputeModel parse_compute_checkpoint(std::string_view bytes,
                                                     const std::string& where);
@@ -58,7 +59,7 @@ struct CommCheckpoint {
 [[nodiscard]] CommCheckpoint parse_comm_checkpoint(std::string_view bytes,
                                                    const std::string& where);
 
-/// The published trio as models for one device count.
+/// Reads the published trio as models for one device count.
 [[nodiscard]] CostModels load_checkpoints(const std::filesystem::path& compute,
                                           const std::filesystem::path& forward_comm,
                                           const std::filesystem::path& backward_comm);
