@@ -61,7 +61,7 @@ class Curve:
 
     @property
     def about(self):
-        """What its collection.json says of where the samples come from."""
+        """Tells by its collection.json where the samples come from."""
         file = self.options.data / "collection.json"
         if not file.exists():
             return "of unknown origin"
@@ -86,7 +86,7 @@ class Curve:
         return done.stdout
 
     def mape(self, weights):
-        """Of the compute model, or of both communication networks together."""
+        """Error of the compute model, or of both communication networks together."""
         said = self.run(
             "evaluate", self.options.kind, "--data", self.test, "--json", *weights
         )
@@ -118,7 +118,7 @@ class Curve:
         return random.Random(number).sample(self.lines, size)
 
     def noise(self, again):
-        """Of the samples that were measured twice: how far costs are apart, and by what factor all are."""
+        """Noise of the samples that were measured twice: how far costs are apart, and by what factor all are."""
         ratios = []
         for i, (first, second) in enumerate(zip(self.in_order, again.read_text().splitlines(), strict=False)):
             (sample, costs), (same, costs_again) = (self.parts(line) for line in (first, second))
@@ -136,7 +136,7 @@ class Curve:
         )
 
     def parts(self, line):
-        """What was measured, and its costs."""
+        """Splits a line into what was measured, and its costs."""
         words = line.split()
         if self.options.kind == "compute":
             return [words[0], *words[2:]], [float(words[1])]
@@ -157,7 +157,7 @@ def start_weights(start):
 
 
 class Page:
-    """What is printed, and added to a report if there is one."""
+    """Text that is printed, and added to a report if there is one."""
 
     def __init__(self, report):
         self.report = report

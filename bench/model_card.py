@@ -94,7 +94,7 @@ class Bench:
         return subprocess.run([self.program, *map(str, arguments)], check=True, stdout=subprocess.PIPE, text=True).stdout
 
     def draw_tables(self) -> None:
-        """Those of make.sh, if they are not there, and others."""
+        """Draws those of make.sh, if they are not there, and others."""
         drawn: list[tuple[str, list[object]]] = [
             ("wide", ["--wide", "--count", 4000, "--seed", 2]),
             ("unseen_wide", ["--wide", "--count", 1000, "--seed", 1002]),

@@ -41,7 +41,7 @@ class Case(NamedTuple):
     ranks: int
     gib: int
     samples: int = 8192
-    """Of a rank."""
+    """Samples of a rank."""
 
     def arguments(self) -> dict[str, Any]:
         return {

@@ -129,7 +129,7 @@ def estimated_options(task: neuroshard.Task, plan: neuroshard.Plan) -> list[Shar
 
 
 def torchrec_terms(option: ShardingOption, devices: int) -> list[Terms]:
-    """Of each shard, by the functions that EmbeddingStorageEstimator adds up."""
+    """Terms of each shard, by the functions that EmbeddingStorageEstimator adds up."""
     tensor = option.tensor
     sizes = [shard.size for shard in option.shards]
     weights = shard_estimators._calculate_tensor_sizes(
@@ -159,7 +159,7 @@ def torchrec_terms(option: ShardingOption, devices: int) -> list[Terms]:
 
 
 def fbgemm_terms(table: neuroshard.Table, dim: int) -> Terms | None:
-    """What a module really allocates for a slice: measured on 1,000 rows, of which it is a multiple."""
+    """Bytes that a module really allocates for a slice: measured on 1,000 rows, of which it is a multiple."""
     if table.optimizer not in FBGEMM_OPTIMIZERS:
         return None
     rows = 1000

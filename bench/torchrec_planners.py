@@ -49,12 +49,12 @@ class Case(NamedTuple):
 
 
 class Mode(NamedTuple):
-    """What TorchRec's planner may do."""
+    """Choices that TorchRec's planner has."""
 
     name: str
     kinds: tuple[str, ...]
     columns: int
-    """Of the shards of column-wise tables: TorchRec cuts no narrower ones, and none that are wider."""
+    """Columns of the shards of column-wise tables: TorchRec cuts no narrower ones, and none that are wider."""
     proposer: Callable[[], Any] | None = None
     """None: its default ones."""
 
@@ -104,7 +104,7 @@ def judge(planner: EmbeddingPlannerBase, task: neuroshard.Task, topology: Topolo
 
 
 def arguments_of(task: neuroshard.Task, kinds: Sequence[str], columns: int) -> dict[str, Any]:
-    """What both planners are told."""
+    """Arguments that both planners get."""
     return {
         "topology": a100_topology(task.devices, task.memory_bytes),
         "batch_size": SAMPLES // task.devices,

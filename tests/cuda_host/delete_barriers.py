@@ -23,7 +23,7 @@ PLACES = re.compile(r"\b(__sync(warp|threads)|__threadfence|__pipeline_wait_prio
 
 
 def places():
-    """What may be left out, as FILE:LINE."""
+    """Places that may be left out, as FILE:LINE."""
     for path in sorted(ROOT.glob("cuda/*/*.cu*")):
         for number, line in enumerate(path.read_text().splitlines(), 1):
             if PLACES.search(line.split("//")[0]):

@@ -28,7 +28,7 @@ def random_task(seed: int, tables: int = 12, devices: int = 4, memory_bytes: int
 
 
 def document_of(task: ns.Task) -> dict[str, Any]:
-    """What a task file says of `task`."""
+    """The task file of `task`."""
     return {
         "format": "neuroshard.task",
         "version": 1,

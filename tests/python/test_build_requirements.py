@@ -1,4 +1,4 @@
-"""What builds the package, as pyproject.toml names it."""
+"""Checks what builds the package, as pyproject.toml names it."""
 
 import pathlib
 import tomllib

@@ -1,6 +1,7 @@
 """How long a beam search takes by the issue model: the published search of a plan for 4 devices and 40 tables, alone on
-the device. What one warp of search_beams executes from the moment that a level is published until the next one is, from
-level to level; and before the first one. All of it is a chain: the block that completes a level chooses the next one.
+the device. The model follows one warp of search_beams from the moment that a level is published until the next one is,
+from level to level; and before the first one. All of it is a chain: the block that completes a level chooses the next
+one.
 
 The way is that of warp 0, but for what waits for another warp: the third state of the beam is split by warp 2, and the
 last candidates are compared with all others by warp 3. Numbers of turns are the largest that the sizes of the search
@@ -57,7 +58,7 @@ PARTS = tuple(_PARTS)
 
 @dataclass(frozen=True)
 class Chain:
-    """What a warp executes, and for each instruction how many warps use the pipe to shared memory meanwhile."""
+    """Instructions that a warp executes, and for each how many warps use the pipe to shared memory meanwhile."""
 
     code: tuple[Instruction, ...]
     sharing: tuple[int, ...]
@@ -188,7 +189,7 @@ _LEVEL_BYTES = _COPIED_BYTES + 2 * 4 * _CANDIDATES + 48
 
 
 def _loops_of_begin() -> list[LoopTurns]:
-    """Of what is in no level."""
+    """Loops of what is in no level."""
     block = _LANES * _WARPS
     return _loops(
         {
@@ -220,7 +221,7 @@ def _loops_of_state(slices: int, splits: int) -> list[LoopTurns]:
 
 
 def _loops_of_level(level: int) -> list[LoopTurns]:
-    """Of the rest: what is placed, priced and split."""
+    """Loops of the rest: what is placed, priced and split."""
     slices = _SLICES + level
     return _loops(
         {

@@ -2,7 +2,7 @@
 
 The warp is one whose lanes keep together: BRA.DIV, which leads to code for lanes that do not, is never taken, and
 BRA.CONV, around such code, always is. So the copies of code behind BRA.DIV belong to no loop, though they end with a
-branch backwards. What is called comes back; it has loops of its own."""
+branch backwards. A function that is called comes back; it has loops of its own."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -20,8 +20,8 @@ class Block:
 
 @dataclass(frozen=True)
 class Loop:
-    """What a warp may pass on its way from a block back to it by one branch. Where two branches lead back to the same
-    block, each makes a loop."""
+    """Blocks that a warp may pass on its way from a block back to it by one branch. Where two branches lead back to the
+    same block, each makes a loop."""
 
     header: int
     blocks: frozenset[int]

@@ -50,9 +50,9 @@ def publish_cycles() -> float:
 def issue(
     warps: Sequence[Sequence[Instruction]], side_by_side: frozenset[int], sharing: Sequence[int] | None = None
 ) -> Issued:
-    """What the warps of a scheduler take. The other three schedulers have as many: of the pipe to shared memory and
-    L1 each gets a quarter; but one warp a scheduler does not meet the others there, if `sharing` does not say by how
-    many warps the pipe is used at each of its instructions. `side_by_side`: Way's."""
+    """Cycles that the warps of a scheduler take. The other three schedulers have as many: of the pipe to shared memory
+    and L1 each gets a quarter; but one warp a scheduler does not meet the others there, if `sharing` does not say by
+    how many warps the pipe is used at each of its instructions. `side_by_side`: Way's."""
     of_schedulers = 4 if len(warps) > 1 else 1
     next_of = [0] * len(warps)
     ready = [0.0] * len(warps)
@@ -107,7 +107,7 @@ def issue(
 
 
 def _unit(instruction: Instruction, side_by_side: frozenset[int]) -> tuple[str, float]:
-    """What an instruction needs besides the scheduler, and for how many cycles."""
+    """Unit that an instruction needs besides the scheduler, and for how many cycles."""
     kind, name = instruction.kind, instruction.name
     if kind in ("shared", "global", "shuffle"):
         return "memory", access_cycles(instruction, side_by_side)

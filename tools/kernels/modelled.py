@@ -15,14 +15,14 @@ _SCORING_WARPS = 4  # A scheduler's.
 
 
 def step_cycles(way: Way, warps: int) -> float:
-    """Of a step of one placement, with so many warps a scheduler."""
+    """Cycles of a step of one placement, with so many warps a scheduler."""
     few, many = 8, 24
     cycles = [issue([way.code * steps] * warps, way.side_by_side).cycles for steps in (few, many)]
     return (cycles[1] - cycles[0]) / (many - few)
 
 
 def shard_cycles(way: Way) -> float:
-    """Of a multiprocessor for a shard."""
+    """Cycles of a multiprocessor for a shard."""
     few, many = 3, 9
     cycles = []
     for tiles in (few, many):
@@ -34,7 +34,7 @@ def shard_cycles(way: Way) -> float:
 
 
 def share_of_fma_peak(cycles_of_shard: float) -> float:
-    """Of the multiply-adds that a shard takes in fp32, whatever computes them."""
+    """Share of the peak in the multiply-adds that a shard takes in fp32, whatever computes them."""
     return _SHARD_FMA / _FMA_OF_CYCLE / cycles_of_shard
 
 

@@ -69,13 +69,13 @@ class Instruction:
 
     @property
     def is_integer(self) -> bool:
-        """Keeps the lanes for integers busy. Those for all lanes at once (U...) have a unit of their own."""
+        """Keeps the lanes for integers busy. Instructions for all lanes at once (U...) have a unit of their own."""
         name = self.name
         return self.kind == "other" and name not in _NOT_INTEGER and (name == "UMOV" or not name.startswith("U"))
 
     @property
     def access_bytes(self) -> int:
-        """What a lane reads or writes in shared or global memory."""
+        """Bytes that a lane reads or writes in shared or global memory."""
         if self.kind not in ("shared", "global"):
             return 0
         return 16 if ".128" in self.operation else 8 if ".64" in self.operation else 4
@@ -119,7 +119,7 @@ def least_cycles(code: Iterable[Instruction], side_by_side: frozenset[int] = fro
 
 
 def lane_bytes(code: Iterable[Instruction], kind: str) -> int:
-    """What the 32 lanes of a warp read and write in memory of a kind, shared or global; lanes that read the same
+    """Bytes that the 32 lanes of a warp read and write in memory of a kind, shared or global; lanes that read the same
     count one by one."""
     return sum(32 * instruction.access_bytes for instruction in code if instruction.kind == kind)
 
@@ -131,8 +131,8 @@ def read(nvdisasm: Path, cubin: Path) -> dict[str, list[Instruction]]:
 
 
 def parse(listing: str) -> dict[str, list[Instruction]]:
-    """Of a listing by nvdisasm -hex -gi -c. Each instruction has two words of 64 bits; the second is on the next line,
-    and its upper bits are for the scheduler. Places in the source are before the first of their instructions."""
+    """Reads a listing by nvdisasm -hex -gi -c. Each instruction has two words of 64 bits; the second is on the next
+    line, and its upper bits are for the scheduler. Places in the source are before the first of their instructions."""
     kernels: dict[str, list[Instruction]] = {}
     code: list[Instruction] = []
     label = None

@@ -1,4 +1,4 @@
-"""What a warp executes for one unit of work: a step of a placement, a tile of shards."""
+"""Instructions of a warp for one unit of work: a step of a placement, a tile of shards."""
 
 import heapq
 import re
@@ -12,8 +12,8 @@ from source_lines import functions_of
 
 @dataclass(frozen=True)
 class InnerLoop:
-    """A loop that the way through a unit of work passes, and how often it turns. Of the innermost loops that `is_it`
-    describes, the one with the fewest instructions is meant."""
+    """A loop that the way through a unit of work passes, and how often it turns. The one with the fewest instructions
+    is meant among the innermost loops that `is_it` describes."""
 
     turns: int
     is_it: Callable[[Loop], bool]
@@ -69,8 +69,8 @@ def _multiplies(loop: Loop) -> bool:
 
 
 def _shards(tables: int, products: int, even: bool = True) -> Unit:
-    """Of tiles of 32 shards. `products`: turns of the loop that multiplies. `even`: all shards have the same number
-    of tables, so that ids are read four at a time; else one shard has more tables."""
+    """Unit of tiles of 32 shards. `products`: turns of the loop that multiplies. `even`: all shards have the same
+    number of tables, so that ids are read four at a time; else one shard has more tables."""
     gather = InnerLoop(tables // 4, _ids_are_read_four_at_a_time if even else _ids_are_read_one_at_a_time)
     name = f"shard of {tables} tables" if even else f"shard of at most {tables} tables"
     inner = (gather, InnerLoop(1, _copies_ids), InnerLoop(products, _multiplies))
@@ -83,8 +83,8 @@ _SHARD = Unit("shard of 16 tables", ("SHFL", "STG", "FFMA"), inner=(_FOUR_TIMES_
 
 
 def units_of(kernel: str) -> list[Unit]:
-    """Of a kernel by its name without parameters. Those whose loops turn as often as networks have layers, or as
-    there are devices for a lane, have none."""
+    """Units of a kernel by its name without parameters. Kernels whose loops turn as often as networks have layers, or
+    as there are devices for a lane, have none."""
     if kernel in (f"place_candidates_kernel<{_HEAD}, LaneDevices>", f"search_beams_kernel<{_HEAD}, LaneDevices, true>"):
         return [_STEP]
     if kernel == f"score_shards_kernel<{_HEAD} >":
@@ -110,8 +110,8 @@ def _is_of(loop: Loop, function: str) -> bool:
 
 
 def hot_loop(flow: ControlFlow, kernel: str) -> Loop | None:
-    """Of kernels that place, a step, and of a warp that takes a shard, all of it. Of others the innermost loop with
-    the most arithmetic of floats; without any, the one with the most instructions."""
+    """A step for kernels that place, and all of it for a warp that takes a shard. For others it is the innermost loop
+    with the most arithmetic of floats; without any, the one with the most instructions."""
     if kernel.startswith(("place_candidates_kernel", "search_beams_kernel")):
         return loop_of(flow, _STEP)
     if kernel.startswith(f"score_shards_kernel<{_HEAD}"):

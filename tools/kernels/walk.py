@@ -105,7 +105,8 @@ class Walk:
         return self._choose(at, following)
 
     def _choose(self, at: int, blocks: list[int]) -> int:
-        """What is next in the code, if it is here, is not skipped, and leads to no loop that does not turn."""
+        """The block that is next in the code, if it is here, is not skipped, and leads to no loop that does not
+        turn."""
         if len(blocks) == 1:
             return blocks[0]
         here = [block for block in sorted(blocks) if self._is_here(block)]

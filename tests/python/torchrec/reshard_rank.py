@@ -133,7 +133,7 @@ def run(optimizer: EmbOptimType) -> dict:
 
 
 def refusals() -> list[str]:
-    """What is said before anything is moved, or waits for ever."""
+    """Refusals that come before anything is moved, or waits for ever."""
     sharders = [AnyKind()]
     plan = planner().plan(Model(), sharders)
     texts = []

@@ -40,7 +40,8 @@ def collected(folder: Path, data: str, tables: list[dict[str, float]] | None, ba
 
 
 def planners_ms(kind: str) -> float:
-    """What TorchRec's planner takes TABLES 0 and 2 for, table 0 by `kind`, its shards and table 2 on one device."""
+    """Cost that TorchRec's planner takes TABLES 0 and 2 for, table 0 by `kind`, its shards and table 2 on one
+    device."""
     configs = [
         EmbeddingBagConfig(
             name=f"t{i}", num_embeddings=int(table["row"]), embedding_dim=int(table["dim"]), feature_names=[f"f{i}"]
@@ -90,7 +91,7 @@ def test_a_device_costs_what_the_planner_says(tmp_path: Path) -> None:
 
 
 def estimate(table: dict[str, float], kind: str, kernel: str, devices: int) -> Perf:
-    """Of the first shard of a table."""
+    """Estimate of the first shard of a table."""
     topology = Topology(
         world_size=devices,
         local_world_size=min(devices, 8),

@@ -55,7 +55,7 @@ def outcome(
     sharders: list[ModuleSharder[Any]] = SHARDERS,
     **arguments: object,
 ) -> tuple[str, str]:
-    """What is planned, and what is warned of: by two plans of one planner."""
+    """Returns what is planned, and what is warned of, by two plans of one planner."""
     log.clear()
     log.set_level(logging.WARNING)
     arguments = {"batch_size": 4096, "topology": topology(4), **arguments}
@@ -417,7 +417,7 @@ def test_on_one_node_table_column_wise_is_chosen() -> None:
 
 
 def test_times_of_tables_that_torchrec_plans_are_loads() -> None:
-    """Those of cached tables, on two of four ranks: other tables are looked up on the others."""
+    """Loads of cached tables, on two of four ranks: other tables are looked up on the others."""
     cached = {f"big{index}": (2_000_000, 128) for index in range(2)}
     tables = {**{f"t{index}": (100_000, 128) for index in range(16)}, **cached}
     given = {

@@ -25,7 +25,7 @@ DIMS = (4, 8, 16, 32, 64, 128)
 
 
 def tables_of(configs: list[dict[str, Any]]) -> list[neuroshard.Table]:
-    """As the library reads them, whatever batch their bins are of. Those that state no dim have 4 columns."""
+    """Tables as the library reads them, whatever batch their bins are of. Tables that state no dim have 4 columns."""
     task = {"format": "neuroshard.task", "version": 1, "tables": [{"dim": 4, **config} for config in configs]}
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "task.json"

@@ -39,7 +39,7 @@ MOST_TABLES_OF_KINDS = 200
 def estimates(
     tables: Sequence[dict[str, Any]], topology: Topology, samples: int, sharding_type: str, kernel: str
 ) -> list[Perf]:
-    """Of the first shard of each table. `samples`: of an iteration on all devices together."""
+    """Estimates of the first shard of each table. `samples` are those of an iteration on all devices together."""
     names = [f"t{index}" for index in range(len(tables))]
     configs = [
         EmbeddingBagConfig(
@@ -62,13 +62,13 @@ def estimates(
 
 
 def table_costs_ms(tables: Sequence[dict[str, Any]], topology: Topology, samples: int) -> list[float]:
-    """Of each table, whole on one device: rows, columns and lookups are what an estimate depends on, so a slice of
-    columns costs the same as a table that is as wide."""
+    """Costs of each table, whole on one device: an estimate depends on rows, columns and lookups, so a slice of columns
+    costs the same as a table that is as wide."""
     return [float(perf.total) for perf in estimates(tables, topology, samples, "table_wise", "fused")]
 
 
 class ShardLines(NamedTuple):
-    """Of data.txt."""
+    """Lines of data.txt."""
 
     kinds: list[str]
     """`kind devices samples dim pooling_factor cost_ms`"""
@@ -77,8 +77,8 @@ class ShardLines(NamedTuple):
 
 
 def shard_lines(tables: Sequence[dict[str, Any]], topology: Topology, samples: int) -> ShardLines:
-    """What blocks of rows on all devices and on those of a node cost, and replicas: the exchange and the update of their
-    gradients are an all-reduce, what is left is the operator."""
+    """Costs of blocks of rows on all devices and on those of a node, and of replicas: the exchange and the update of
+    their gradients are an all-reduce, what is left is the operator."""
     devices = topology.world_size
     lines = ShardLines([], [])
 

@@ -14,7 +14,7 @@ FORMAT = "neuroshard.sharding_plan"
 VERSION = 1
 
 MOST = 2**63 - 1
-"""Of rows, columns and bytes: what TorchRec's tensors can count."""
+"""Most rows, columns and bytes: what TorchRec's tensors can count."""
 MOST_RANKS = 2**31
 
 
@@ -42,11 +42,11 @@ class StoredTable:
 
 @dataclass(frozen=True)
 class StoredPlan:
-    """What a planner selected."""
+    """The plan that a planner selected."""
 
     fingerprint: str
     planner_context: str
-    """What TorchRec's planners make of their inputs: hash_planner_context_inputs_str()."""
+    """Hash that TorchRec's planners make of their inputs: hash_planner_context_inputs_str()."""
     tables: list[StoredTable]
 
 

@@ -1,4 +1,4 @@
-"""What a Planner does, without one of one's own."""
+"""Functions of a Planner, without one of one's own."""
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
@@ -109,7 +109,7 @@ def plan_variants(
     cuts: str | None = None,
     deadline_ms: float | None = None,
 ) -> list[PlanResult | Exception]:
-    """What `task` would cost on other (devices, bytes of one device): Planner(...).plan_variants(...)."""
+    """Plans `task` on other (devices, bytes of one device): Planner(...).plan_variants(...)."""
     planner = shared_planner(weights, "neuroshard", effort, backend, equal_widths, cuts)
     return planner.plan_variants(task, variants, deadline_ms=deadline_ms)
 

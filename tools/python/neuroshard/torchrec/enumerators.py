@@ -47,7 +47,7 @@ class QuickEnumerator(EmbeddingEnumerator):
 def constraints_of(
     enumerator: Enumerator | None, constraints: dict[str, ParameterConstraints] | None
 ) -> dict[str, ParameterConstraints] | None:
-    """Those of a planner that is given `constraints` and an enumerator, which may have its own."""
+    """Constraints of a planner that is given `constraints` and an enumerator, which may have its own."""
     own: dict[str, ParameterConstraints] | None = getattr(enumerator, "_constraints", None)
     if own and constraints and own != constraints:
         raise Error("constraints: the enumerator has others; give the same to both, or to the enumerator alone")
@@ -69,7 +69,7 @@ class NothingButThese(Enumerator):
 
 
 def estimate_times(options: list[ShardingOption], enumerator: Enumerator) -> None:
-    """Of those of `options` that have none, which a QuickEnumerator found."""
+    """Estimates times of those of `options` that have none, which a QuickEnumerator found."""
     without = [option for option in options if any(shard.perf is None for shard in option.shards)]
     if without:
         enumerator.populate_estimates(without)

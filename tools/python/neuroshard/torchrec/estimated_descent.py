@@ -61,11 +61,11 @@ class Way(NamedTuple):
 class Placed(NamedTuple):
     way: Way
     first_ranks: list[int]
-    """Of each block."""
+    """First rank of each block."""
 
 
 class EstimatedDescent:
-    """Of plans of the same tables."""
+    """Descent over plans of the same tables."""
 
     def __init__(
         self,
@@ -207,9 +207,9 @@ class EstimatedDescent:
         )
 
     def _options(self, table: ModelTable, constraints: Constraints) -> list[ShardingOption]:
-        """What TorchRec's planner chooses from, and columns of other widths. Table-column-wise shards are to be on one node,
-        which blocks do not say; replicas are for constraints to name; and of tables that are not pooled columns must not
-        be cut one by one."""
+        """Options that TorchRec's planner chooses from, and columns of other widths. Table-column-wise shards are to be
+        on one node, which blocks do not say; replicas are for constraints to name; and of tables that are not pooled
+        columns must not be cut one by one."""
         replicas = table.may_be_replicated(constraints)
         columns = [] if table.is_pooled() else [COLUMN_WISE]
         made = [

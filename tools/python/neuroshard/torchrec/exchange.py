@@ -86,7 +86,7 @@ def deduplicates(sharder: ModuleSharder[nn.Module]) -> bool:
 
 
 def output_type(table: ModelTable, sharder: ModuleSharder[nn.Module], constraints: Constraints) -> str:
-    """Of what lookups of `table` return: that of its constraints, else of `sharder`, else fp32."""
+    """Type of what lookups of `table` return: that of its constraints, else of `sharder`, else fp32."""
     constraint = constraints.get(table.name)
     given = constraint.output_dtype if constraint is not None else None
     where = f"constraints: output_dtype of table {table.full_name}"
@@ -102,7 +102,7 @@ def output_type(table: ModelTable, sharder: ModuleSharder[nn.Module], constraint
 
 
 def codec_types(sharder: ModuleSharder[nn.Module], operation: CommOp, output: str) -> tuple[str, str]:
-    """Of outputs and of gradients. Without a codec they are sent as operators have them: as `output`."""
+    """Types of outputs and of gradients. Without a codec they are sent as operators have them: as `output`."""
     codecs = (sharder.qcomm_codecs_registry or {}).get(operation.name)
     if codecs is None:
         return output, output

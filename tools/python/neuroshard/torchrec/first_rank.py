@@ -1,4 +1,4 @@
-"""What one rank does for all of them."""
+"""Work that one rank does for all of them."""
 
 from collections.abc import Callable
 from typing import TypeVar
@@ -13,7 +13,7 @@ Made = TypeVar("Made")
 
 
 def on_first_rank(group: dist.ProcessGroup | None, make: Callable[[], Made]) -> Made:
-    """What `make` returns on the first rank of the group, or of all ranks; if it raises, they all do."""
+    """Returns what `make` returns on the first rank of the group, or of all ranks; if it raises, they all do."""
     group = group if group is not None else dist.GroupMember.WORLD
     if group is None:
         raise Error("planner: there is no process group; call init_process_group() first, or what one process does: plan()")

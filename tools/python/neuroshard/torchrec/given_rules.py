@@ -52,7 +52,7 @@ class GivenRules(NamedTuple):
                 )
 
     def groups(self, tables: Sequence[ModelTable]) -> list[TableGroup]:
-        """Of those of `tables` that are in one, by their places."""
+        """Groups of those of `tables` that are in one, by their places."""
         made = []
         for keep, groups in (("together", self.together), ("apart", self.apart)):
             for names in groups:

@@ -53,8 +53,8 @@ MOST_SAMPLES = 1 << 40
 class MemoryCounter:
     """TorchRec's estimates of weights, inputs and outputs, and the states of optimizers.
 
-    Estimates hold the states of optimizers that are attached to parameters. Those that a sharder's
-    `fused_params` name are not among them; they are added here.
+    Estimates hold the states of optimizers that are attached to parameters. Optimizers that a sharder's `fused_params`
+    name are not among them; their states are added here.
     """
 
     def __init__(self, topology: Topology, sharders: Sequence[ModuleSharder[nn.Module]]) -> None:
@@ -66,7 +66,7 @@ class MemoryCounter:
         }
 
     def available(self, topology: Topology) -> list[int]:
-        """Of each rank, in the memory that kernels compute from."""
+        """Bytes of each rank, in the memory that kernels compute from."""
         return [device.storage.ddr if self._on_cpu else device.storage.hbm for device in topology.devices]
 
     def shard_bytes(self, option: ShardingOption, shard: Shard) -> int:
@@ -75,11 +75,11 @@ class MemoryCounter:
         return int(shard.storage.ddr if self._on_cpu else shard.storage.hbm) + self._state_bytes(option, shard)
 
     def option_bytes(self, option: ShardingOption) -> int:
-        """Of all its shards."""
+        """Bytes of all its shards."""
         return sum(self.shard_bytes(option, shard) for shard in option.shards)
 
     def used(self, options: Sequence[ShardingOption]) -> list[int]:
-        """Of each rank, by `options` that have ranks."""
+        """Bytes used on each rank, by `options` that have ranks."""
         used = [0] * self._world_size
         for option in options:
             for shard in option.shards:

@@ -1,4 +1,4 @@
-"""What a TorchRec model asks of a plan: its tables, as TorchRec's own enumerator finds them."""
+"""Reads what a TorchRec model asks of a plan: its tables, as TorchRec's own enumerator finds them."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from copy import copy, deepcopy
@@ -53,10 +53,10 @@ class ModelTable:
     """An embedding table of a model and the ways in which TorchRec could shard it."""
 
     path: str
-    """Of its module in the model."""
+    """Path of its module in the model."""
     name: str
     min_partition: int = 0
-    """Of its shards by columns, unless constraints give one."""
+    """Least width of its shards, unless constraints give one."""
     one_node: bool = False
     """Whether all ranks share one, so that table-column-wise sharding is column-wise sharding."""
     options: list[ShardingOption] = field(default_factory=list)
@@ -77,7 +77,7 @@ class ModelTable:
         return None
 
     def safe_options(self) -> list[ShardingOption]:
-        """Those whose outputs TorchRec computes right; all, if there is none."""
+        """Options whose outputs TorchRec computes right; all, if there is none."""
         by_rows = (ROW_WISE, TABLE_ROW_WISE, GRID) if self.pools_by_mean() else ()
         return [option for option in self.options if option.sharding_type not in by_rows] or self.options
 
@@ -246,7 +246,7 @@ class ModelTable:
         return None
 
     def in_rows(self) -> ShardingOption:
-        """Of a table that may only be in row blocks: in some, on no ranks, without estimates."""
+        """Option of a table that may only be in row blocks: in some, on no ranks, without estimates."""
         option = self.option(ROW_WISE) or self.option(TABLE_ROW_WISE) or self.option(GRID)
         assert option is not None
         return with_shards(option, [Shard(size=shard.size, offset=shard.offset) for shard in option.shards])
@@ -292,7 +292,7 @@ class ModelTable:
         )
 
     def lookups_per_sample(self, constraints: Constraints) -> float:
-        """Of all features together: the pooling factor of the table."""
+        """Lookups of all features together: the pooling factor of the table."""
         lengths = self._of_features("pooling_factors", self.options[0].input_lengths)
         return sum(length * bags for length, bags in zip(lengths, self._bags_of_features(constraints)))
 
@@ -379,7 +379,7 @@ class ModelTable:
         )
 
     def _weight_type(self) -> str:
-        """Of other types than the library's: fp32, which takes no less."""
+        """Weight type; other types than the library's count as fp32, which takes no less."""
         config = self.config()
         return WEIGHT_TYPES.get(config.data_type, "fp32") if config is not None else "fp32"
 

@@ -31,7 +31,7 @@ def shard_of(stored: StoredShard) -> Shard:
 
 
 def options_of(plan: StoredPlan, tables: Sequence[ModelTable], ranks: int) -> list[ShardingOption]:
-    """Those of `tables`, with the stored shards. Raises Error if the plan is one of other tables or ranks."""
+    """Options of `tables`, with the stored shards. Raises Error if the plan is one of other tables or ranks."""
     of_model = {option.storage_hash(): option for table in tables for option in table.options}
     for stored in plan.tables:
         option = of_model.get(stored.option)
@@ -60,7 +60,7 @@ class PlanStore:
         self._folder = Path(folder)
 
     def fingerprints(self) -> list[str]:
-        """Of all plans, in ascending order."""
+        """Fingerprints of all plans, in ascending order."""
         return sorted(path.stem for path in self._folder.glob("*.json"))
 
     def load(self, fingerprint: str) -> StoredPlan | None:
@@ -95,7 +95,7 @@ class StoredPlanLoader(PlanLoader):
         self._fingerprint = fingerprint
 
     def load(self) -> dict[int, ShardingOption] | None:
-        """Of each table the shards, by the option that they are of; None if the store has no such plan."""
+        """The shards of each table, by the option that they are of; None if the store has no such plan."""
         stored = self._store.load(self._fingerprint)
         if stored is None:
             return None

@@ -94,14 +94,14 @@ LEAST_SAMPLES, MOST_SAMPLES = 1 << 10, 1 << 22
 
 
 class Model(NamedTuple):
-    """What is to be planned, as the planner reads it."""
+    """Tables and settings to be planned, as the planner reads them."""
 
     module: nn.Module
     sharders: list[ModuleSharder[nn.Module]]
     tables: list[ModelTable]
     memory: MemoryCounter
     available: Topology
-    """What reservations leave."""
+    """Memory that reservations leave."""
     rooms: list[int]
     """Bytes of each rank of it."""
 
@@ -126,7 +126,7 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
         it plans cost somewhat less and train as well.
       threads: for one plan; 0: one per core.
       access_histograms: of tables by name, with or without the path of their module, as Table takes them and
-        `neuroshard profile` counts them. Those of other tables follow Zipf's law.
+        `neuroshard profile` counts them. Histograms of other tables follow Zipf's law.
       cuts: "any", "columns", or None, as Planner takes it.
       plan_store: where plans are looked for before they are sought, and kept.
       candidates: how many of the plans of lowest predicted cost are estimated by TorchRec, 1 to 1,001: the one is
@@ -263,20 +263,20 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
 
     @property
     def task(self) -> Task | None:
-        """What `cost` is of: the tables that cost models know, with their rules, in the memory that reservations leave.
-        Times of the other tables, by TorchRec's estimates, are base loads of the devices."""
+        """The task that `cost` is of: the tables that cost models know, with their rules, in the memory that
+        reservations leave. Times of the other tables, by TorchRec's estimates, are base loads of the devices."""
         return self._task
 
     @property
     def result(self) -> PlanResult | None:
-        """What the library's search returned whose plan, or an alternative of it, was taken; its tables take the memory
+        """The result of the library's search whose plan, or an alternative of it, was taken; its tables take the memory
         that TorchRec estimates. None if there was no search: the plan is a stored one, or TorchRec's alone."""
         return self._result
 
     @property
     def comparison(self) -> PlanComparison | None:
-        """What the last plan costs by the library's cost models and by TorchRec's estimates, and with `compare` what
-        TorchRec's own plan does."""
+        """Compares the last plan's cost by the library's cost models and by TorchRec's estimates, and with `compare`
+        that of TorchRec's own plan."""
         return self._comparison
 
     def explain(self, *, rules: bool = False, deadline_ms: float | None = None) -> PlanExplanation:
@@ -287,8 +287,8 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
     def what_if(
         self, variants: Sequence[tuple[int, int]], *, deadline_ms: float | None = None
     ) -> list[PlanResult | Exception]:
-        """What the tables of the last plan would cost on other devices: a result for each (ranks, bytes of one).
-        Memory is that of weights, by the library's formulas."""
+        """Plans the tables of the last plan on other devices: a result for each (ranks, bytes of one). Memory is that
+        of weights, by the library's formulas."""
         return self._planners.any_cuts.plan_variants(self._planned()[0], variants, deadline_ms=deadline_ms)
 
     def to_html(self) -> str:
@@ -303,7 +303,7 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
 
     @property
     def fingerprint(self) -> str | None:
-        """Of what decided the last plan, by which the plan store has it. None without a store."""
+        """Fingerprint of what decided the last plan, by which the plan store has it. None without a store."""
         return self._fingerprint
 
     def collective_plan(
@@ -366,7 +366,7 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
         return Resharding(new_plan, changes(running_plan, new_plan, moved), sum(moved.values()))
 
     def _read(self, module: nn.Module, sharders: list[ModuleSharder[nn.Module]]) -> Model:
-        """Checks settings as well. What is planned next takes the place of the last plan."""
+        """Checks settings as well. The next plan takes the place of the last one."""
         self._forget()
         memory = MemoryCounter(self._topology, sharders)
         available = self._storage_reservation.reserve(
@@ -541,7 +541,8 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
         return [*chosen.options, *others], chosen.complete
 
     def _iteration_of(self, tables: Sequence[ModelTable], sharders: Sequence[ModuleSharder[nn.Module]]) -> Iteration:
-        """What the model, its sharders and the topology say of an iteration, as far as the weights can price it."""
+        """Reads what the model, its sharders and the topology say of an iteration, as far as the weights can price
+        it."""
         topology = self._topology
         usual = Iteration(topology.intra_group_size, overlap=self._iteration.overlap)
         try:
@@ -666,8 +667,8 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
             return None
 
     def _cheapest_by_estimates(self, selected: Sequence[ShardingOption], model: Model) -> list[ShardingOption]:
-        """Of `selected` and TorchRec's own plan, each improved by TorchRec's estimates. Tables with rules, which TorchRec's
-        planner does not know, and those that it planned in any case stay as selected."""
+        """The cheaper of `selected` and TorchRec's own plan, each improved by TorchRec's estimates. Tables with rules,
+        which TorchRec's planner does not know, and those that it planned in any case stay as selected."""
         free = [table for table in model.tables if self._refusal(table) is None and not table.is_ruled()]
         descent = EstimatedDescent(free, self._constraints or {}, self._enumerator, model.memory, model.rooms)
         plans = [list(selected)]
@@ -681,7 +682,7 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
         return min(map(descent.improved, plans), key=self._estimated_ms)
 
     def _estimated_ms(self, options: Sequence[ShardingOption]) -> float:
-        """Of the slowest rank."""
+        """Time of the slowest rank."""
         return float(NoopPerfModel(self._topology).rate(list(options)))
 
     def _price_theirs(

@@ -74,7 +74,7 @@ def keeps_columns(running: ParameterSharding, new: ParameterSharding) -> bool:
 
 
 def shards_of(sharding: ParameterSharding) -> list:  # type: ignore[type-arg]
-    """Those of a table that is not replicated."""
+    """Shards of a table that is not replicated."""
     spec = sharding.sharding_spec
     return list(spec.shards) if isinstance(spec, EnumerableShardingSpec) else []
 

@@ -79,7 +79,7 @@ def unplanned_settings(
 
 
 def unknown_tables(search_space: Iterable[ShardingOption], constraints: Constraints) -> list[str]:
-    """Tables of `constraints` that the model does not have. Those of other device groups have no options."""
+    """Tables of `constraints` that the model does not have. Tables of other device groups have no options."""
     elsewhere = {name for name, constraint in constraints.items() if constraint.device_group is not None}
     return sorted(set(constraints) - {option.name for option in search_space} - elsewhere)
 

@@ -17,7 +17,7 @@ from neuroshard.torchrec.model_tables import DATA_PARALLEL, Constraints, Piece, 
 
 
 def pieces_by_table(task: Task, plan: Plan) -> list[list[Piece]]:
-    """Of each table of `task` its pieces, from left to right, and from top to bottom; none of one that is replicated."""
+    """Pieces of each table of `task`, from left to right, and from top to bottom; none of one that is replicated."""
     pieces: list[list[Piece]] = [[] for _ in range(len(task))]
     for device, slices in enumerate(slices_by_device(task, plan)):
         for piece in slices:
@@ -88,8 +88,8 @@ def to_sharding_plan(
 
 
 def cache_load_factors(task: Task, plan: Plan, topology: Topology) -> dict[int, float]:
-    """Of tables whose rows do not all fit into HBM, by number: the share that does, over all slices. TorchRec has one
-    for a table, and FBGEMM one for all tables of an operator. Raises Error if TorchRec cannot do so."""
+    """Shares of rows that fit into HBM, over all slices, for tables whose rows do not all fit, by number. TorchRec has
+    one for a table, and FBGEMM one for all tables of an operator. Raises Error if TorchRec cannot do so."""
     taken: dict[int, float] = {}
     size: dict[int, float] = {}
     for piece, share in zip(plan.slices, hbm_shares(task, plan)):
@@ -108,7 +108,7 @@ def cache_load_factors(task: Task, plan: Plan, topology: Topology) -> dict[int, 
 
 
 def from_sharding_plan(sharding_plan: ShardingPlan, task: Task) -> Plan:
-    """What a TorchRec plan does, to be judged by simulate().
+    """Turns a TorchRec plan into one to be judged by simulate().
 
     Tables are those of `task` by name, as in to_sharding_plan(). Shards may be columns of any widths, row
     blocks (row-wise, table-row-wise), or both (grid); data-parallel tables are replicas. Raises Error if it has a
@@ -140,7 +140,7 @@ def from_sharding_plan(sharding_plan: ShardingPlan, task: Task) -> Plan:
 
 
 def plan_of_options(options: Sequence[ShardingOption], task: Task) -> Plan:
-    """What `options`, one for each table of `task` in order, do."""
+    """Plan by `options`, one for each table of `task` in order."""
     slices: list[PlacedSlice] = []
     replicas: list[int] = []
     for index, option in enumerate(options):

@@ -56,19 +56,19 @@ BYTES_OF_WEIGHT = 4
 
 @dataclass
 class Chosen:
-    """What a search has chosen, in TorchRec's terms."""
+    """Plan that a search has chosen, in TorchRec's terms."""
 
     options: list[ShardingOption] = field(default_factory=list)
     refusals: dict[str, str] = field(default_factory=dict)
     """Tables that the plan cuts as TorchRec cannot, and why. If there are any, there is nothing else."""
     grids: set[str] = field(default_factory=set)
-    """Those of them that it cuts by rows and columns."""
+    """Tables among them that it cuts by rows and columns."""
     result: PlanResult | None = None
-    """Of the search that came across it."""
+    """Result of the search that came across it."""
     complete: bool = True
     """False: a deadline ended a search."""
     replanned: ReplanResult | None = None
-    """What is moved, if a plan was sought that is near to a running one."""
+    """Moves, if a plan was sought that is near to a running one."""
 
 
 class Running(NamedTuple):
@@ -81,20 +81,20 @@ class Running(NamedTuple):
 
 
 class Found(NamedTuple):
-    """What TorchRec's estimates say of the plans that a search came across."""
+    """TorchRec's estimates of the plans that a search came across."""
 
     used: list[int]
     """Bytes of each rank by the search's best plan; none if that has refusals."""
     chosen: Chosen | None = None
     """The best one that fits, or refusals."""
     estimated_ms: float = math.inf
-    """Of the one that is chosen, if several were to be compared."""
+    """Time of the one that is chosen, if several were to be compared."""
 
 
 class Planners(NamedTuple):
     by_columns: Planner
     any_cuts: Planner
-    """Which may cut rows and replicate tables. The same one if neither is to be done."""
+    """Which may cut rows and replicate tables. It is `by_columns` if neither is to be done."""
 
     @property
     def cut_rows(self) -> bool:
@@ -107,7 +107,7 @@ class Planners(NamedTuple):
 
 
 class Kinds(NamedTuple):
-    """What a search may do beside columns, in tables that TorchRec offers the kind of sharding for."""
+    """Kinds that a search may use beside columns, in tables that TorchRec offers the kind of sharding for."""
 
     replicas: bool = False
     """Where that costs less."""
@@ -120,20 +120,20 @@ class Kinds(NamedTuple):
 
 
 class Iteration(NamedTuple):
-    """What costs are of, beside tables and memory."""
+    """Conditions of costs, beside tables and memory."""
 
     devices_per_node: int
     batch_size: int | None = None
-    """Of all ranks; None: that of the library."""
+    """Samples of all ranks; None: those of the library."""
     links: NodeLinks | None = None
     speed: float = 1.0
-    """Of all devices, as Device has it."""
+    """Speed of all devices, as Device has it."""
     exchange: ExchangeTypes = ExchangeTypes()
     overlap: Overlap = Overlap()
 
 
 class TableSearch:
-    """Searches for one model. What fits is decided by TorchRec's estimates."""
+    """Searches for one model. TorchRec's estimates decide what fits."""
 
     def __init__(
         self,
@@ -403,11 +403,11 @@ class TableSearch:
         return options
 
     def _is_small(self, table: ModelTable, rooms: Sequence[int]) -> bool:
-        """Of `rooms`, what a rank has."""
+        """Compares with `rooms`, what each rank has."""
         return table.rows * table.columns * BYTES_OF_WEIGHT * SMALL_TABLES <= min(rooms)
 
     def _refusal_of(self, table: ModelTable, pieces: list[Piece]) -> str | None:
-        """Of a table without pieces: replicated."""
+        """Refusal of the table; one without pieces is replicated."""
         return table.refusal_of(pieces, self._constraints) if pieces else table.refusal_of_replicas()
 
     def _plan(self, planner: Planner, task: Task) -> tuple[PlanResult, ReplanResult | None]:
@@ -430,7 +430,7 @@ class TableSearch:
         return result, replanned
 
     def _sized(self, tables: Sequence[ModelTable], as_is: Sequence[Table]) -> list[Table]:
-        """The same tables, which take of memory what TorchRec takes them to need."""
+        """Tables that take as much memory as TorchRec takes them to need."""
         made = []
         # Buffers do not depend on rows.
         for table, whole, row in zip(as_is, self._whole(tables), self._whole(tables, most_rows=1)):

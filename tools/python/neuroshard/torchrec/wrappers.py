@@ -1,4 +1,5 @@
-"""What modules and sharders wrap: features that are processed, pruned or remapped before a collection looks them up."""
+"""Finds what modules and sharders wrap: features that are processed, pruned or remapped before a collection looks them
+up."""
 
 from collections.abc import Iterator
 
@@ -14,7 +15,7 @@ WRAPPED_SHARDERS = ("_ebc_sharder", "_e_sharder")
 
 
 def collections_of(module: nn.Module) -> Iterator[tuple[nn.Module, list[BaseEmbeddingConfig]]]:
-    """`module` and those within it that have tables, with these. What it wraps comes last, since it knows most."""
+    """`module` and those within it that have tables, with these. Inner modules come first, since they know most."""
     found = []
     for inner in module.modules():
         getter = next((getattr(inner, name) for name in GETTERS_OF_CONFIGS if hasattr(inner, name)), None)
