@@ -198,7 +198,7 @@ class Backend {
     std::span<CandidateResult> results;
   };
   virtual void place(std::span<const Request> requests) const;
-  /// How many launches of a GPU that takes. Default: one.
+  /// Number of GPU launches that these requests take. Default: one.
   [[nodiscard]] virtual int launches_for(std::span<const Request> requests) const {
     (void)requests;
     return 1;
@@ -216,7 +216,7 @@ class Backend {
     (void)requests;
     return false;
   }
-  /// How many launches of a GPU that takes. Default: one.
+  /// Number of GPU launches that these requests take. Default: one.
   [[nodiscard]] virtual int launches_for(std::span<const BeamRequest> requests) const {
     (void)requests;
     return 1;

@@ -27,8 +27,8 @@ struct SliceExplanation {
 /// A table that is cut, with a slice on the deciding device.
 struct CutExplanation {
   int table = 0;
-  int slices = 0;       ///< On all devices.
-  int slices_here = 0;  ///< On the deciding device.
+  int slices = 0;       ///< Slices on all devices.
+  int slices_here = 0;  ///< Slices on the deciding device.
   /// Cost if its slices on the deciding device were one. Nothing unless there are several, with all
   /// their columns of the same rows or all their rows of the same columns.
   std::optional<ChangedCost> merged{};
@@ -56,7 +56,7 @@ struct PlanExplanation {
   std::vector<int> by_cost{};                           ///< Devices, the dearest first.
   std::vector<DeviceExplanation> devices{};             ///< [devices]
   std::vector<std::vector<SliceExplanation>> slices{};  ///< [devices], in the order of the shards.
-  std::vector<CutExplanation> cuts{};                   ///< In the order of the tables.
+  std::vector<CutExplanation> cuts{};                   ///< Cuts, ordered as the tables.
 };
 
 /// Prices `plan` with each slice left out, without what a device is late by, and with the cuts of

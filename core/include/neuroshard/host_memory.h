@@ -22,7 +22,7 @@ enum class HostPolicy {
 
 /// Memory of the host beside the HBM of each device, for tables that are larger than all HBM.
 struct HostMemory {
-  std::int64_t bytes = 0;  ///< For each device. 0: tables are in HBM alone.
+  std::int64_t bytes = 0;  ///< Memory for each device. 0: tables are in HBM alone.
   /// Bandwidth between a device and its host in each direction, as reached: 0.001 to 1e6 GB/s (1e9
   /// bytes).
   double link_gb_s = 0.0;

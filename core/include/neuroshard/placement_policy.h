@@ -28,7 +28,7 @@ struct DreamshardPolicy {
 
 /// Networks of AutoShard (Zha et al., KDD 2022).
 struct AutoshardPolicy {
-  Normalization features;  ///< For dims, rows and pooling factors, in this order.
+  Normalization features;  ///< Normalises dims, rows and pooling factors, in this order.
   Mlp tables;              ///< Features to an embedding.
   Mlp progress;            ///< Share of the tables that are placed, to features.
   /// Layers of an LSTM: 64 inputs, 64 of the state and a 1, to gates i, f, g, o. The column of the
@@ -44,7 +44,7 @@ struct AutoshardPolicy {
 /// Places whole tables on devices, one after the other, by networks that were trained for that.
 struct PlacementPolicy {
   std::variant<DreamshardPolicy, AutoshardPolicy> networks;
-  std::map<std::string, std::string> metadata;  ///< As its file has them.
+  std::map<std::string, std::string> metadata;  ///< Metadata of its file.
 };
 
 /// "dreamshard" or "autoshard".

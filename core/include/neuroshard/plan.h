@@ -97,7 +97,7 @@ struct DeviceCost {
   int slices = 0;
   SliceMemory memory{};
   std::int64_t reserved_bytes = 0;
-  double speed = 1.0;           ///< As the task lists it.
+  double speed = 1.0;           ///< Speed that the task lists.
   double base_ms = 0.0;         ///< Base load, as the task lists it.
   std::int64_t base_bytes = 0;  ///< Base load, as the task lists it.
   std::int64_t free_bytes = 0;  ///< Room left on the device. Below 0: it does not fit.

@@ -57,7 +57,7 @@ enum class Keep {
 
 /// Rule that every plan keeps for several tables of a task. A replicated table is on every device.
 struct TableGroup {
-  std::string name{};         ///< For messages only; may be empty.
+  std::string name{};         ///< Used in messages only; may be empty.
   std::vector<int> tables{};  ///< Indices into Task::tables, a set of at least two.
   Keep keep = Keep::kTogether;
 

@@ -55,7 +55,7 @@ class TrainingRanges {
   [[nodiscard]] std::string comm_part(int devices) const;
   [[nodiscard]] const TrainingRange* find(const std::string& part, std::string_view quantity) const;
 
-  std::map<std::string, TrainingRange> ranges_;  ///< By key.
+  std::map<std::string, TrainingRange> ranges_;  ///< Keys are those of metadata.
   double forward_scale_;                         ///< CostModels'.
   std::set<int> dense_comm_;                     ///< Device counts with a model of their own.
   std::set<ShardingKind> priced_;                ///< Kinds that no network predicts.

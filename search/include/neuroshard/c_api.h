@@ -76,7 +76,7 @@ typedef struct ns_planner_options {
   const char* backend;       ///< NULL: "auto", the fastest of cuda, avx512, avx2, scalar here.
   const char* algorithm;     ///< NULL: "neuroshard".
   const char* effort;        ///< "fast", "default" or "thorough". NULL: "default".
-  int32_t threads;           ///< For one plan. 0: one for each core.
+  int32_t threads;           ///< Threads of one plan. 0: one for each core.
   int32_t reserved;
   // Since version 3.
   /// "any": tables may also be replicated and, where columns alone find no room, cut by rows
@@ -120,7 +120,7 @@ typedef struct ns_plan_options {
   /// deadline.
   double deadline_ms;
   const ns_stop_source* stop;  ///< May be NULL.
-  int32_t alternatives;        ///< How many other plans to keep, 0 to 1,000.
+  int32_t alternatives;        ///< Other plans to keep, 0 to 1,000.
   int32_t reserved;
   // Since version 3.
   /// Called on the planning thread for each plan that is better than all before it, `elapsed_ms`
@@ -147,10 +147,10 @@ ns_status ns_planner_plan_batch(const ns_planner* planner, const ns_task* const*
 
 typedef struct ns_replan_options {
   size_t size;
-  double deadline_ms;               ///< As in ns_plan_options.
+  double deadline_ms;               ///< Deadline as in ns_plan_options.
   const ns_stop_source* stop;       ///< May be NULL.
   const int32_t* lost_devices;      ///< Devices of the running plan that are no longer there.
-  size_t lost_device_count;         ///< At most all. 0: none, and `lost_devices` may be NULL.
+  size_t lost_device_count;         ///< 0 to all. 0: `lost_devices` may be NULL.
   const int64_t* most_moved_bytes;  ///< Bytes that may be moved. NULL: no budget was given.
   double ms_per_moved_gib;          ///< Gain that a moved GiB is worth. 0: moves are free.
   int64_t reserved;
@@ -166,7 +166,7 @@ typedef struct ns_replan_options {
   /// more. NULL: 0.02.
   const double* small_moves_share;
   // Since version 7.
-  const int64_t* small_moves_bytes;  ///< For each device of `task`. NULL: 16 MiB.
+  const int64_t* small_moves_bytes;  ///< Bytes for each device of `task`. NULL: 16 MiB.
 } ns_replan_options;
 
 /// Plans for `task` near to `running`, so that little has to be moved. It is for a job whose tables
@@ -188,8 +188,8 @@ ns_status ns_planner_simulate(const ns_planner* planner, const ns_task* task, co
 /// Options of ns_planner_explain(). Since version 8.
 typedef struct ns_explain_options {
   size_t size;
-  double deadline_ms;          ///< As in ns_plan_options, for all plans of rules together.
-  const ns_stop_source* stop;  ///< As in ns_plan_options. May be NULL.
+  double deadline_ms;          ///< Deadline as in ns_plan_options, for all plans together.
+  const ns_stop_source* stop;  ///< It ends the search early. May be NULL.
   int32_t rules;               ///< Not 0: explains each rule's cost, too, by a plan for each.
   int32_t reserved;
 } ns_explain_options;
@@ -229,7 +229,7 @@ typedef struct ns_plan_summary {
   double cost_ms;          ///< Training iteration on the slowest device. Infinite: no plan.
   double search_ms;        ///< 0 for a plan that was not searched for.
   int32_t devices;         ///< 0: no plan.
-  int32_t slices;          ///< On all devices.
+  int32_t slices;          ///< Slices on all devices.
   int32_t slowest_device;  ///< The first of the slowest ones. -1: no plan.
   int32_t alternatives;
   int32_t complete;     ///< 0 if deadline or stop source ended the search early.

@@ -18,7 +18,7 @@ namespace neuroshard {
 // tables, sharded over its own devices, and has its part of the batch. Now and then the copies of
 // the tables are averaged over all groups. docs/device_groups.md has the formulas.
 
-/// Which devices are a group.
+/// Says which devices are a group.
 enum class GroupLayout {
   kConsecutive,  ///< Devices that follow each other: exchanges within groups have the fastest
                  ///< links.
@@ -84,14 +84,14 @@ struct GroupsPlan {
   int copies = 1;  ///< Groups, of which each holds all tables.
   Task task{};     ///< A group: its plan is one of this task.
   PlanResult result{};
-  std::int64_t averaged_bytes = 0;  ///< On the device that has most.
+  std::int64_t averaged_bytes = 0;  ///< Bytes on the device that has most.
   double averaging_ms = 0.0;        ///< Once.
-  double iterations = 0.0;          ///< Between two averagings. 0: there is none.
+  double iterations = 0.0;          ///< Iterations between two averagings. 0: there is none.
   double cost_ms = 0.0;             ///< An iteration, with its part of the averaging; or infinite.
 };
 
 struct GroupsResult {
-  /// By size, then layout.
+  /// Plans are ordered by size, then layout.
   std::vector<GroupsPlan> plans;
   /// The cheapest of them; nothing if no size has a plan.
   std::optional<std::size_t> best;

@@ -12,14 +12,14 @@
 #pragma GCC visibility push(default)
 namespace neuroshard {
 
-/// Why a plan costs what it does, or why there is none.
+/// Says why a plan costs what it does, or why there is none.
 struct ExplanationDocument {
   Task task;
   std::optional<PlanExplanation> explanation{};  ///< Nothing: there is no plan,
   std::optional<Infeasibility> infeasible{};     ///< and this says why.
-  std::optional<RuleCosts> rules{};              ///< If they were asked for.
+  std::optional<RuleCosts> rules{};              ///< Costs of rules, if they were asked for.
   std::string task_name{};                       ///< May be empty, like the two below.
-  std::string weights{};                         ///< Where the cost models come from.
+  std::string weights{};                         ///< Source of the cost models.
   std::vector<std::string> notes{};              ///< Assumptions that were made.
 };
 

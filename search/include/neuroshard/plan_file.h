@@ -22,7 +22,7 @@ namespace neuroshard {
 /// Changes that a plan makes to the one that runs.
 struct PlanMoves {
   double running_cost_ms = 0.0;  ///< Cost of the running plan for its own task.
-  // As in ReplanResult.
+  // Fields of ReplanResult.
   std::int64_t must_move_bytes = 0;
   std::int64_t moved_bytes = 0;
   std::int64_t unspent_bytes = 0;
@@ -37,7 +37,7 @@ struct PlanDocument {
   PlanCost cost;
   std::optional<SearchStats> stats{};  ///< Empty: the plan was given, not searched for.
   std::string task_name{};             ///< May be empty, like the two below.
-  std::string weights{};               ///< Where the cost models come from.
+  std::string weights{};               ///< Source of the cost models.
   std::vector<std::string> notes{};    ///< Assumptions that were made.
   bool complete = true;                ///< As in PlanResult.
   std::vector<CostedPlan> alternatives{};
@@ -54,7 +54,7 @@ struct NoPlanDocument {
   Task task;
   Infeasibility infeasible;
   std::string task_name{};           ///< May be empty, like the two below.
-  std::string weights{};             ///< Where the cost models come from.
+  std::string weights{};             ///< Source of the cost models.
   std::vector<std::string> notes{};  ///< Assumptions that were made.
 };
 /// Writes the document with the reason in place of cost, column splits and devices.
@@ -78,7 +78,7 @@ struct StatedSlice {
 
 /// Name that a file gives to the table of one of its slices.
 struct StatedName {
-  int slice = 0;  ///< As the file numbers it.
+  int slice = 0;  ///< Number that the file gives it.
   int table = 0;  ///< Index into `Task::tables`.
   std::string name;
 };
@@ -100,7 +100,7 @@ struct PlanRecord {
   /// Column splits, or slices. Version 1 and published lines have column splits of tables that the
   /// file does not state; version 2 has slices. Empty: the file says that there is none.
   std::optional<std::variant<HalvedPlan, Plan>> plan;
-  std::optional<double> cost_ms;  ///< As predicted when the plan was written.
+  std::optional<double> cost_ms;  ///< Cost predicted when the plan was written.
   /// Bytes that re-planning left of its budget for later changes (`ReplanResult`). Other plans have
   /// 0.
   std::int64_t unspent_bytes = 0;
@@ -111,8 +111,8 @@ struct PlanRecord {
   /// which are 0 here.
   std::vector<StatedSlice> slices;
   std::vector<StatedName> names;          ///< Names in a document, as listed.
-  std::optional<std::string> error_kind;  ///< Why there is no plan, e.g. "packing".
-  std::vector<PlanProblem> faults;        ///< If they are to be listed.
+  std::optional<std::string> error_kind;  ///< Reason why there is no plan, e.g. "packing".
+  std::vector<PlanProblem> faults;        ///< Faults, if they are to be listed.
 
   /// Slice indices of each device. Requires a plan.
   [[nodiscard]] const std::vector<std::vector<int>>& shards() const;

@@ -16,7 +16,7 @@ enum class SearchStage {
   kUniform,      ///< Tables cut to one width.
   kGreedy,       ///< The greedy baselines.
   kLadder,       ///< Ways and cuts of all tables at once, from estimates; then small moves.
-  kRoom,         ///< By size alone, where nothing else finds room.
+  kRoom,         ///< Placement by size alone, where nothing else finds room.
   kPublished,    ///< The published search.
   kImprovement,  ///< The cheapest plan so far, changed for the better.
 };
@@ -28,7 +28,7 @@ enum class SearchStage {
 struct Improvement {
   const Plan& plan;
   const PlanCost& cost;
-  double elapsed_ms = 0.0;                    ///< Since the search began.
+  double elapsed_ms = 0.0;                    ///< Time since the search began.
   SearchStage stage = SearchStage::kUniform;  ///< Stage that found it.
 };
 

@@ -12,7 +12,7 @@
 #pragma GCC visibility push(default)
 namespace neuroshard {
 
-/// Why no plan exists, or why none was found.
+/// Says why no plan exists, or why none was found.
 struct Infeasibility {
   enum class Kind {
     kTotalMemory,    ///< All devices together are too small.

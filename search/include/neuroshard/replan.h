@@ -73,13 +73,13 @@ struct TableMove {
   int to = 0;
   std::int64_t bytes = 0;  ///< Bytes of the weights and the optimizer's state.
   std::int64_t first_row = 0;
-  std::int64_t rows = 0;  ///< At least one.
+  std::int64_t rows = 0;  ///< At least one row.
 };
 
 struct ReplanResult {
   PlanResult result;
   PlanCost running_cost;         ///< Cost of the running plan for its own task.
-  std::vector<TableMove> moves;  ///< By receiving device, then table, column and row.
+  std::vector<TableMove> moves;  ///< Ordered by receiving device, then table, column and row.
   std::int64_t moved_bytes = 0;  ///< Sum of `moves`.
   /// Bytes that have to be moved if all tables stay sharded as they run, whatever this plan does
   /// with them. They are first what no device holds: new tables (each one slice, or as rules want

@@ -61,10 +61,10 @@ struct RuleCost {
 };
 
 struct RuleCosts {
-  PlanResult with;  ///< For the task as it is.
+  PlanResult with;  ///< Result for the task as it is.
   /// Cost of the cheapest plan known that keeps all rules; infinite if there is none.
   double with_ms = std::numeric_limits<double>::infinity();
-  std::vector<RuleCost> rules;  ///< As rules_of() has them.
+  std::vector<RuleCost> rules;  ///< Costs in the order of rules_of().
 
   /// Cost of `rule`: at least 0; infinite if there is a plan only without it, nothing if there is
   /// none either way.

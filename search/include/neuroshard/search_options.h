@@ -35,7 +35,7 @@ enum class Algorithm {
 /// Throws Error listing the names.
 [[nodiscard]] Algorithm algorithm_from_name(std::string_view name);
 
-/// How much work Algorithm::kNeuroshard puts into a plan. More effort never gives a dearer plan.
+/// Effort that Algorithm::kNeuroshard puts into a plan. More effort never gives a dearer plan.
 enum class Effort {
   kFast,      ///< Good for what-ifs: no more time than the published search took here.
   kDefault,   ///< Never dearer than the published search.
@@ -48,7 +48,7 @@ enum class Effort {
 /// Throws Error listing the names.
 [[nodiscard]] Effort effort_from_name(std::string_view name);
 
-/// How tables may be cut.
+/// Says how tables may be cut.
 enum class Cuts {
   /// As TorchRec's runtime can execute it (docs/search.md). Where the cost models price that and it
   /// is cheaper, tables are also replicated, cut row-wise over all devices, or cut by columns to

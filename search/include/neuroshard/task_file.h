@@ -23,7 +23,7 @@ namespace neuroshard {
 struct TaskFile {
   std::string where;                 ///< File, and line if there are several, for later messages.
   std::string name;                  ///< May be empty.
-  std::vector<std::string> source;   ///< Where the table sizes come from; may be empty.
+  std::vector<std::string> source;   ///< Source of the table sizes; may be empty.
   std::string notes;                 ///< Assumptions; may be empty.
   std::optional<Hardware> hardware;  ///< Hardware that built-in weights are to be for.
   std::vector<Table> tables;
@@ -52,7 +52,8 @@ struct OtherDevices {
   std::string_view memory_remedy = "give their memory";
 };
 
-/// As many as the file says, else as its hardware has, else kDefaultDevicesPerNode.
+/// Devices of a node: as many as the file says, else as its hardware has, else
+/// kDefaultDevicesPerNode.
 [[nodiscard]] int devices_per_node_of(const TaskFile& file);
 
 /// The task that a file states, with 0 devices or bytes of memory where it says nothing of them.
@@ -81,7 +82,7 @@ struct OtherDevices {
 
 /// Result of one line: a line that is no valid task has an error and does not cost the others.
 struct TaskLine {
-  TaskFile task;               ///< Without tables if there is an error.
+  TaskFile task;               ///< The task, without tables if there is an error.
   std::optional<Error> error;  ///< The error that load_task_lines would have thrown.
 };
 [[nodiscard]] std::vector<TaskLine> load_each_task_line(const std::filesystem::path& path,

@@ -36,7 +36,7 @@ struct EpochReport {
   double valid_loss = 0.0;
   double best_valid_loss = 0.0;
   double learning_rate = 0.0;  ///< Rate of the last step.
-  double seconds = 0.0;        ///< Since training of this network began.
+  double seconds = 0.0;        ///< Time since training of this network began.
 };
 
 struct TrainingOptions {
