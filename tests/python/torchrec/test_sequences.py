@@ -26,7 +26,7 @@ LENGTHS = {name: ParameterConstraints(pooling_factors=[n] * features) for name, 
 
 
 def one_of(constraints: ParameterConstraints, kinds: list[str]) -> ParameterConstraints:
-    """The same lookups, in these kinds of sharding."""
+    """Constraints on the same lookups, in these kinds of sharding."""
     return ParameterConstraints(pooling_factors=constraints.pooling_factors, sharding_types=kinds)
 
 
