@@ -10,17 +10,21 @@ Needs torch and torchrec, which the package does not install. docs/python.md say
 """
 
 from neuroshard.torchrec.comparison import PlanComparison, PricedPlan
+from neuroshard.torchrec.device_groups import GroupedPlan, GroupsCost, plan_groups
 from neuroshard.torchrec.plan_store import PlanStore
 from neuroshard.torchrec.planner import NeuroShardPlanner
 from neuroshard.torchrec.resharding import Resharding
 from neuroshard.torchrec.sharding_plans import from_sharding_plan, to_sharding_plan
 
 __all__ = [
+    "GroupedPlan",
+    "GroupsCost",
     "NeuroShardPlanner",
     "PlanComparison",
     "PlanStore",
     "PricedPlan",
     "Resharding",
     "from_sharding_plan",
+    "plan_groups",
     "to_sharding_plan",
 ]

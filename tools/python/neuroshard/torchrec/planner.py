@@ -279,17 +279,28 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
         that of TorchRec's own plan."""
         return self._comparison
 
+    @property
+    def library(self) -> Planner:
+        """The library's planner, with the weights and options of this one."""
+        return self._planners.any_cuts
+
+    def read_task(self, module: nn.Module, sharders: list[ModuleSharder[nn.Module]]) -> Task:
+        """The tables of `module` as the search has them where memory is scarce, without a plan: with their rules, of the
+        memory that TorchRec estimates for each as a whole. Forgets the last plan."""
+        model = self._read(module, sharders)
+        return self._search_of(model).task(model.tables, model.rooms, all_kinds=self._planners.choose_cuts)
+
     def explain(self, *, rules: bool = False, deadline_ms: float | None = None) -> PlanExplanation:
         """Why the last plan costs what it does, as Planner.explain() says it."""
         task, cost = self._planned()
-        return self._planners.any_cuts.explain(task, cost.plan, rules=rules, deadline_ms=deadline_ms)
+        return self.library.explain(task, cost.plan, rules=rules, deadline_ms=deadline_ms)
 
     def what_if(
         self, variants: Sequence[tuple[int, int]], *, deadline_ms: float | None = None
     ) -> list[PlanResult | Exception]:
         """Plans the tables of the last plan on other devices: a result for each (ranks, bytes of one). Memory is that
         of weights, by the library's formulas."""
-        return self._planners.any_cuts.plan_variants(self._planned()[0], variants, deadline_ms=deadline_ms)
+        return self.library.plan_variants(self._planned()[0], variants, deadline_ms=deadline_ms)
 
     def to_html(self) -> str:
         """The last plan as a page for browsers, by ranks and tables (docs/plan_format.md); of replan(), what is moved of
@@ -600,7 +611,7 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
             of_model = [t.table(constraints, self._access_histograms, t.rules(constraints)) for t in ours]
             if ours:
                 task = task_of(of_model, rooms, self._iteration, groups=self._given_rules.groups(ours))
-                by_search = f"{self._planners.any_cuts.fingerprint(task):016x}"
+                by_search = f"{self.library.fingerprint(task):016x}"
         except Error as error:
             raise PlannerError(str(error), PlannerErrorType.INPUT_VALIDATION) from error
         option_bytes = [memory.option_bytes(option) for table in tables for option in table.options]

@@ -212,6 +212,20 @@ class TableSearch:
         chosen.complete = self._complete
         return chosen
 
+    def task(self, tables: Sequence[ModelTable], rooms: Sequence[int], *, all_kinds: bool) -> Task:
+        """All of `tables`, which take what TorchRec takes them to need whole. `all_kinds`: whether the search may choose
+        replicas and row blocks, too."""
+        as_is = [
+            table.table(
+                self._constraints,
+                self._access_histograms,
+                table.rules(self._constraints, replicas=all_kinds, row_blocks=all_kinds),
+            )
+            for table in tables
+        ]
+        groups = self._given_rules.groups(tables)
+        return task_of(self._sized(tables, as_is), rooms, self._iteration, (), groups)
+
     def choose_near(
         self,
         tables: Sequence[ModelTable],
