@@ -1,5 +1,7 @@
 """Memory of ranks: what tables are taken to need, and plans that TorchRec's estimates refuse."""
 
+import logging
+
 import pytest
 import torch
 from fbgemm_gpu.split_embedding_configs import EmbOptimType
@@ -8,7 +10,7 @@ from torchrec import EmbeddingBagCollection, EmbeddingBagConfig, PoolingType
 from torchrec.distributed.embeddingbag import EmbeddingBagCollectionSharder
 from torchrec.distributed.planner.enumerators import EmbeddingEnumerator
 from torchrec.distributed.planner.shard_estimators import EmbeddingStorageEstimator
-from torchrec.distributed.planner.types import ParameterConstraints, PlannerError
+from torchrec.distributed.planner.types import ParameterConstraints, PlannerError, Topology
 from torchrec.distributed.types import PipelineType
 from torchrec.modules.embedding_configs import DataType
 
@@ -132,13 +134,66 @@ def test_replicas_are_kept_where_the_first_plan_is_refused() -> None:
     assert replicated.cost.cost_ms < 1.03 * roomy.cost.cost_ms
 
 
+@pytest.mark.parametrize("optimizer", ["EXACT_SGD", "EXACT_ROWWISE_ADAGRAD", "ADAM"])
+def test_rows_wait_in_host_memory_where_hbm_has_no_room(optimizer: str, caplog: pytest.LogCaptureFixture) -> None:
+    sizes = {f"t{i}": (500_000, 64) for i in range(8)}
+    sharders = [EmbeddingBagCollectionSharder(fused_params={"optimizer": EmbOptimType[optimizer]})]
+
+    def made(kernels: list[str] | None = None, **arguments: object) -> NeuroShardPlanner:
+        constraints = {
+            name: ParameterConstraints(pooling_factors=[5.0 + i], compute_kernels=kernels) for i, name in enumerate(sizes)
+        }
+        return planner(
+            **{
+                "topology": topology(2, hbm_cap=GIB // 4),
+                "constraints": constraints,
+                "batch_size": 1024,
+                "rules": {"t7": neuroshard.TableRules(keep_in_hbm=True)} if optimizer == "EXACT_SGD" else None,
+                **arguments,
+            }
+        )
+
+    used = made()
+    with caplog.at_level(logging.WARNING):
+        plan = used.plan(bags(sizes), sharders)
+    of_tables = plan.plan[""]
+    cached = {name for name, of in of_tables.items() if of.compute_kernel == "fused_uvm_caching"}  # type: ignore[union-attr]
+    assert cached and f"neuroshard keeps {', '.join(sorted(cached))} in host memory" in caplog.text
+    assert ("t7" in cached) == (optimizer != "EXACT_SGD")
+    for name in cached:
+        params = of_tables[name].cache_params  # type: ignore[index]
+        assert params is not None and params.load_factor is not None and 0.0 < params.load_factor < 1.0
+    memory = MemoryCounter(topology(2), sharders)
+    assert max(memory.used(used.get_selected_options())) <= GIB // 4
+    assert used.cost is not None and used.cost.host_bytes.sum() > 0
+    assert used.task is not None and used.task.host_memory is not None and not used.task.host_memory.prefetch
+    # Slow links make plans dearer, a pipeline that fetches ahead makes them cheaper, and there is none without room.
+    slow = Topology(
+        world_size=2, compute_device="cuda", hbm_cap=GIB // 4, local_world_size=2, hbm_to_ddr_mem_bw=4 * GIB / 1000
+    )
+    on_slow_links = made(topology=slow)
+    on_slow_links.plan(bags(sizes), sharders)
+    assert on_slow_links.cost is not None and on_slow_links.cost.cost_ms > used.cost.cost_ms
+    ahead = made()
+    ahead.plan(bags(sizes), [EmbeddingBagCollectionSharder(fused_params={**sharders[0].fused_params, "prefetch_pipeline": True})])
+    assert ahead.cost is not None and ahead.cost.cost_ms < used.cost.cost_ms
+    for without in (
+        made(kernels=["fused", "dense"]),
+        made(topology=Topology(world_size=2, compute_device="cuda", hbm_cap=GIB // 4, ddr_cap=GIB // 4)),
+    ):
+        with pytest.raises(PlannerError, match="found no plan for 8 tables"):
+            without.plan(bags(sizes), sharders)
+
+
 def test_tighter_and_tighter_memory() -> None:
     """Every plan fits, and replicas are given up before there is none."""
     ranks = 4
     sizes = {f"t{i}": ((400_000 >> (i % 5)) + 1000, 64) for i in range(20)}
     sharders = [EmbeddingBagCollectionSharder(fused_params={"optimizer": EmbOptimType.EXACT_ROWWISE_ADAGRAD})]
     constraints = {
-        name: ParameterConstraints(sharding_types=[*COLUMNS, "row_wise", "data_parallel"], pooling_factors=[8.0])
+        name: ParameterConstraints(
+            sharding_types=[*COLUMNS, "row_wise", "data_parallel"], compute_kernels=["fused", "dense"], pooling_factors=[8.0]
+        )
         for name in sizes
     }
     model = bags(sizes)

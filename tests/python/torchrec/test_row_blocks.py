@@ -206,8 +206,9 @@ def test_storage_decides_whether_rows_are_cut() -> None:
 def test_means_are_not_taken_of_row_blocks() -> None:
     """TorchRec divides all outputs of the module, and those of grids too early."""
     means = bags(HUGE, pooling=PoolingType.MEAN)
+    on_devices = {name: ParameterConstraints(compute_kernels=FUSED) for name in HUGE}
     with pytest.raises(PlannerError, match="huge"):
-        planner(topology=topology(16, hbm_cap=24 * GIB)).plan(means, SHARDERS)
+        planner(topology=topology(16, hbm_cap=24 * GIB), constraints=on_devices).plan(means, SHARDERS)
     constraints = {"a": ParameterConstraints(sharding_types=["row_wise"])}
     with pytest.raises(PlannerError, match="would compute wrong outputs of .b, .c, .d, .e"):
         planner(constraints=constraints).plan(bags(MIXED, pooling=PoolingType.MEAN), SHARDERS)

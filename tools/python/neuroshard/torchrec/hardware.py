@@ -3,7 +3,7 @@
 from torchrec.distributed.planner.constants import CROSS_NODE_BANDWIDTH, HBM_MEM_BW, INTRA_NODE_BANDWIDTH
 from torchrec.distributed.planner.types import CollectiveType, Topology
 
-from neuroshard._core import NodeLinks, Weights
+from neuroshard._core import HostMemory, NodeLinks, Weights
 from neuroshard.errors import Error
 
 GB_S_OF_BYTES_PER_MS = 1e-6
@@ -37,6 +37,14 @@ def links_of(topology: Topology) -> NodeLinks | None:
                 f"{LEAST_GB_S / GB_S_OF_BYTES_PER_MS:g} to {MOST_GB_S / GB_S_OF_BYTES_PER_MS:g}"
             )
     return NodeLinks(**given) if given else None
+
+
+def host_memory_of(topology: Topology, *, prefetch: bool) -> HostMemory | None:
+    """Host memory of a rank, with TorchRec's bandwidth between the two; None: the ranks compute in it, or have none."""
+    host_bytes = min(device.storage.ddr for device in topology.devices)
+    if topology.compute_device == "cpu" or host_bytes <= 0:
+        return None
+    return HostMemory(host_bytes, topology.hbm_to_ddr_mem_bw * GB_S_OF_BYTES_PER_MS, prefetch=prefetch)
 
 
 def speed_of(topology: Topology, weights: Weights) -> float | None:

@@ -2,13 +2,13 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from copy import copy, deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from torch import nn
 from torchrec.distributed.embedding_types import EmbeddingComputeKernel
 from torchrec.distributed.planner.types import ParameterConstraints, Shard, ShardingOption
-from torchrec.distributed.types import ShardingType
+from torchrec.distributed.types import CacheAlgorithm, CacheParams, ShardingType
 from torchrec.modules.embedding_configs import BaseEmbeddingConfig, DataType, EmbeddingBagConfig, PoolingType
 
 from neuroshard._core import Table, TableRules
@@ -25,6 +25,9 @@ DATA_PARALLEL = ShardingType.DATA_PARALLEL.value
 
 # The one that keeps a shard where its rank computes and updates it in the backward pass, as cost models have it.
 FUSED = EmbeddingComputeKernel.FUSED.value
+
+# The kernel of tables in host memory, whose rows are cached on the device.
+CACHED = EmbeddingComputeKernel.FUSED_UVM_CACHING.value
 
 # That of replicas, whose gradients are summed over the ranks.
 DENSE = EmbeddingComputeKernel.DENSE.value
@@ -119,12 +122,14 @@ class ModelTable:
         row_blocks: bool = False,
         whole_columns: bool = False,
         narrow: bool = False,
+        cached: bool = False,
     ) -> TableRules:
         """Rules for the search, whose plans TorchRec's kinds of sharding can then execute.
 
         `replicas`, `row_blocks`: whether the search may choose them. A table that may only be cut by rows has row blocks
         all the same.
         `whole_columns`: columns of this table are not cut. `narrow`: to any width that constraints allow.
+        `cached`: whether rows may wait in host memory, if TorchRec offers that.
         """
         kinds = ["table"] if self.may_be_in_columns() else []
         if self.may_be_cut_by_columns() and not whole_columns:
@@ -146,7 +151,7 @@ class ModelTable:
             nodes=given.nodes,
             not_nodes=given.not_nodes,
             kinds=[kind for kind in kinds if kind not in self._kinds_against_rules()],
-            keep_in_hbm=given.keep_in_hbm,
+            keep_in_hbm=given.keep_in_hbm or (cached and not self.may_be_cached()),
         )
 
     def is_ruled(self) -> bool:
@@ -168,6 +173,10 @@ class ModelTable:
         CPUs pools it all the same."""
         named = self.is_named(DATA_PARALLEL, constraints)
         return self._replica_option() is not None and (self.is_pooled() or named)
+
+    def may_be_cached(self) -> bool:
+        """Whether its rows may wait in host memory, by a share that the search chooses."""
+        return any(option.compute_kernel == CACHED and option.cache_load_factor is None for option in self.options)
 
     def is_named(self, sharding_type: str, constraints: Constraints) -> bool:
         """Whether the table's constraints name this kind of sharding."""
@@ -399,6 +408,15 @@ class ModelTable:
                 for piece in sorted(pieces)
             ],
         )
+
+
+def cached(option: ShardingOption, load_factor: float) -> ShardingOption:
+    """`option`, without estimates, with its rows in host memory and so large a share of them in a cache."""
+    made = copy(option)
+    made.compute_kernel = CACHED
+    given = option.cache_params or CacheParams()
+    made.cache_params = replace(given, algorithm=CacheAlgorithm.LRU, load_factor=load_factor)
+    return made
 
 
 def wrong_means(options: Iterable[ShardingOption], tables: Iterable[ModelTable]) -> list[str]:

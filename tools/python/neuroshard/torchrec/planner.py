@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import torch.distributed as dist
 from torch import nn
-from torchrec.distributed.planner.constants import MIN_CW_DIM
+from torchrec.distributed.planner.constants import HBM_TO_DDR_MEM_BW, MIN_CW_DIM
 from torchrec.distributed.planner.perf_models import NoopPerfModel
 from torchrec.distributed.planner.planners import (
     EmbeddingPlannerBase,
@@ -55,9 +55,10 @@ from neuroshard.torchrec.estimated_descent import EstimatedDescent
 from neuroshard.torchrec.exchange import exchange_of
 from neuroshard.torchrec.first_rank import on_first_rank
 from neuroshard.torchrec.given_rules import GivenRules, Rules
-from neuroshard.torchrec.hardware import links_of, speed_of
+from neuroshard.torchrec.hardware import host_memory_of, links_of, speed_of
 from neuroshard.torchrec.memory import MemoryCounter
 from neuroshard.torchrec.model_tables import (
+    CACHED,
     DATA_PARALLEL,
     FUSED,
     AccessHistograms,
@@ -69,7 +70,7 @@ from neuroshard.torchrec.model_tables import (
 )
 from neuroshard.torchrec.plan_store import PlanStore, fingerprint_of, options_of, stored_plan
 from neuroshard.torchrec.resharding import Resharding, changes, refusal_to_move, running_options
-from neuroshard.torchrec.settings import check_lengths, unknown_tables, unplanned_settings, unplanned_topology
+from neuroshard.torchrec.settings import check_lengths, prefetches, unknown_tables, unplanned_settings, unplanned_topology
 from neuroshard.torchrec.sharding_plans import plan_of_options
 from neuroshard.torchrec.table_search import Chosen, Iteration, Planners, Running, TableSearch, loads_of, task_of
 
@@ -244,6 +245,7 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
         self._fingerprint: str | None = None
         self._theirs: list[ShardingOption] | None = None
         self._replanned: ReplanResult | None = None
+        self._with_caches: Task | None = None
 
     def get_selected_options(self) -> list[ShardingOption]:
         """The options of the last plan, with TorchRec's estimates of their storage and time."""
@@ -349,6 +351,7 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
             selected, complete = self._find(model)
             if self._by_estimates:
                 selected = self._cheapest_by_estimates(selected, model)
+                self._with_caches = None
             if complete:
                 self._keep(selected, model.tables)
         return self._decide(selected, model, start)
@@ -423,7 +426,9 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
                 PlannerErrorType.INPUT_VALIDATION,
             )
         self._selected = selected
-        self._task, self._cost = self._price(selected, model.tables, model.rooms)
+        self._task, self._cost = self._price(selected, model.tables, model.rooms, self._with_caches)
+        if self._with_caches is None and self._topology.hbm_to_ddr_mem_bw != HBM_TO_DDR_MEM_BW:
+            self._warn_of_unused(["topology.hbm_to_ddr_mem_bw (no table is in host memory)"])
         sharding_plan = sharding_plan_of_options(selected, self._topology)
         seconds = time.perf_counter() - start
         if self._compare and self._theirs is None:
@@ -531,6 +536,14 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
             refusals.update({name: reason for name, reason in chosen.refusals.items() if name not in new_grids})
         for name, reason in refusals.items():
             self._warn_once(f"neuroshard leaves table {name} to TorchRec's planner: {reason}")
+        in_host = sorted(full_name(option) for option in chosen.options if option.compute_kernel == CACHED)
+        if in_host:
+            assert chosen.result is not None
+            self._with_caches = chosen.result.task
+            self._warn_once(
+                f"neuroshard keeps {', '.join(in_host)} in host memory, cached on the devices (fused_uvm_caching), since "
+                "HBM has no room for all tables"
+            )
         unasked = {t.full_name for t in tables if not t.is_named(DATA_PARALLEL, self._constraints or {})}
         replicated = sorted(
             name
@@ -549,7 +562,8 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
                 "load them",
                 ", ".join(uneven),
             )
-        return [*chosen.options, *others], chosen.complete
+        # What the plan store keeps says nothing of caches.
+        return [*chosen.options, *others], chosen.complete and not in_host
 
     def _iteration_of(self, tables: Sequence[ModelTable], sharders: Sequence[ModuleSharder[nn.Module]]) -> Iteration:
         """Reads what the model, its sharders and the topology say of an iteration, as far as the weights can price
@@ -557,6 +571,8 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
         topology = self._topology
         usual = Iteration(topology.intra_group_size, overlap=self._iteration.overlap)
         try:
+            host_memory = host_memory_of(topology, prefetch=prefetches(sharders, self._constraints or {}))
+            usual = usual._replace(host_memory=host_memory)
             exchange = self._given_exchange or exchange_of(tables, sharders, self._constraints or {})
             speed = speed_of(topology, self._planners.by_columns.weights)
             iteration = usual._replace(links=links_of(topology), speed=speed or 1.0, exchange=exchange)
@@ -730,10 +746,19 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
         return may_be_priced(option, self._planners.by_columns.weights.prices_replicas)
 
     def _price(
-        self, options: Sequence[ShardingOption], tables: Sequence[ModelTable], rooms: list[int]
+        self,
+        options: Sequence[ShardingOption],
+        tables: Sequence[ModelTable],
+        rooms: list[int],
+        with_caches: Task | None = None,
     ) -> tuple[Task | None, PlanCost | None]:
-        """The task of `options` and what they cost in it."""
+        """The task of `options` and what they cost in it. `with_caches`: the task of a search that put rows into host
+        memory, where the memory that tables take decides what is fetched."""
         try:
+            if with_caches is not None:
+                of_name = {full_name(option): option for option in options}
+                plan = plan_of_options([of_name[table.name] for table in with_caches.tables], with_caches)
+                return with_caches, self._planners.by_columns.simulate(with_caches, plan)
             task = self._task_of(options, tables, rooms)
             if task is None:
                 return None, None

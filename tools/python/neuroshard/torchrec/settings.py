@@ -7,7 +7,6 @@ from torch import nn
 from torchrec.distributed.planner.constants import (
     BWD_COMPUTE_MULTIPLIER,
     DDR_MEM_BW,
-    HBM_TO_DDR_MEM_BW,
     SSD_MEM_BW,
     WEIGHTED_FEATURE_BWD_COMPUTE_MULTIPLIER,
 )
@@ -58,7 +57,6 @@ KERNELS = frozenset({FUSED, DENSE})
 UNPLANNED_TOPOLOGY: Mapping[str, float] = {
     "ddr_mem_bw": DDR_MEM_BW,
     "ssd_mem_bw": SSD_MEM_BW,
-    "hbm_to_ddr_mem_bw": HBM_TO_DDR_MEM_BW,
     "bwd_compute_multiplier": BWD_COMPUTE_MULTIPLIER,
     "weighted_feature_bwd_compute_multiplier": WEIGHTED_FEATURE_BWD_COMPUTE_MULTIPLIER,
     "uneven_sharding_perf_multiplier": 1.0,
@@ -82,6 +80,15 @@ def unknown_tables(search_space: Iterable[ShardingOption], constraints: Constrai
     """Tables of `constraints` that the model does not have. Tables of other device groups have no options."""
     elsewhere = {name for name, constraint in constraints.items() if constraint.device_group is not None}
     return sorted(set(constraints) - {option.name for option in search_space} - elsewhere)
+
+
+def prefetches(sharders: Iterable[ModuleSharder[nn.Module]], constraints: Constraints) -> bool:
+    """Whether rows in host memory are fetched behind the iteration before (PrefetchTrainPipelineSparseDist)."""
+    params = [getattr(inner_sharder(sharder), "fused_params", None) or {} for sharder in sharders]
+    of_tables = [constraint.cache_params for constraint in constraints.values()]
+    return any(of_sharder.get("prefetch_pipeline") for of_sharder in params) or any(
+        given is not None and given.prefetch_pipeline for given in of_tables
+    )
 
 
 def check_lengths(constraints: Constraints) -> None:

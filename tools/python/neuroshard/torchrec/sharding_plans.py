@@ -7,13 +7,12 @@ from torchrec.distributed.planner.enumerators import EmbeddingEnumerator
 from torchrec.distributed.planner.planners import to_sharding_plan as sharding_plan_of_options
 from torchrec.distributed.planner.types import ShardingOption, Topology
 from torchrec.distributed.sharding_plan import get_default_sharders
-from torchrec.distributed.embedding_types import EmbeddingComputeKernel
-from torchrec.distributed.types import CacheAlgorithm, CacheParams, EnumerableShardingSpec, ModuleSharder, ShardingPlan
+from torchrec.distributed.types import EnumerableShardingSpec, ModuleSharder, ShardingPlan
 
 from neuroshard._core import Plan, Task, hbm_shares, slices_by_device
 from neuroshard.errors import Error
 from neuroshard.placed_slices import PlacedSlice, plan_from_slices
-from neuroshard.torchrec.model_tables import DATA_PARALLEL, Constraints, Piece, model_tables
+from neuroshard.torchrec.model_tables import DATA_PARALLEL, Constraints, Piece, cached, model_tables
 
 
 def pieces_by_table(task: Task, plan: Plan) -> list[list[Piece]]:
@@ -80,10 +79,7 @@ def to_sharding_plan(
         if refusal is not None:
             raise Error(f"plan: table {name} cannot be sharded as planned: {refusal}")
         option = table.sharded(of_table)
-        if index in load_factors:
-            option.compute_kernel = EmbeddingComputeKernel.FUSED_UVM_CACHING.value
-            option.cache_params = CacheParams(algorithm=CacheAlgorithm.LRU, load_factor=load_factors[index])
-        options.append(option)
+        options.append(cached(option, load_factors[index]) if index in load_factors else option)
     return sharding_plan_of_options(options, topology)
 
 

@@ -1,7 +1,7 @@
 """The library's search for the tables of a TorchRec model."""
 
 import math
-from collections.abc import Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -17,6 +17,7 @@ from torchrec.distributed.planner.types import (
 from neuroshard._core import (
     Device,
     ExchangeTypes,
+    HostMemory,
     Infeasibility,
     NodeLinks,
     Overlap,
@@ -36,9 +37,10 @@ from neuroshard.torchrec.model_tables import (
     Constraints,
     ModelTable,
     Piece,
+    cached,
     with_ranks,
 )
-from neuroshard.torchrec.sharding_plans import pieces_by_table, plan_of_options
+from neuroshard.torchrec.sharding_plans import cache_load_factors, pieces_by_table, plan_of_options
 
 # Tries of a choice of kinds. Every further one starts from what the estimates of the one before exceed.
 MOST_TRIES_FOR_MEMORY = 6
@@ -115,6 +117,8 @@ class Kinds(NamedTuple):
     """Row blocks where these cost less, on all devices and on those of a node."""
     for_room: bool = False
     """Row blocks for want of memory, whatever they cost."""
+    cached: bool = False
+    """Rows in host memory, cached in HBM, for want of memory."""
     narrow: bool = False
     """Columns of any width that constraints allow, for want of memory."""
 
@@ -130,6 +134,8 @@ class Iteration(NamedTuple):
     """Speed of all devices, as Device has it."""
     exchange: ExchangeTypes = ExchangeTypes()
     overlap: Overlap = Overlap()
+    host_memory: HostMemory | None = None
+    """For tables that may be cached, where HBM has no room. None: there are no caches."""
 
 
 class TableSearch:
@@ -163,7 +169,7 @@ class TableSearch:
         self._infeasible: Infeasibility | None = None
         self._complete = True
         self._running: Running | None = None
-        self._known: dict[tuple[str, tuple[Piece, ...]], ShardingOption] = {}
+        self._known: dict[tuple[str, tuple[Piece, ...], float | None], ShardingOption] = {}
         self.runs = 0
 
     def choose(
@@ -199,6 +205,9 @@ class TableSearch:
                 chosen = self._first_of(for_room, any_cuts, tables, equal, whole_columns)
             if chosen is None and not by_rows:
                 chosen = self._search(self._planners.by_columns, tables, rooms, whole_columns, Kinds(narrow=True))
+            if chosen is None and self._iteration.host_memory and any(table.may_be_cached() for table in tables):
+                for_caches = [kinds._replace(cached=True) for kinds in [*cheaper, Kinds()]]
+                chosen = self._first_of(for_caches, any_cuts, tables, equal, whole_columns)
         except Error as error:
             raise PlannerError(str(error), PlannerErrorType.INPUT_VALIDATION) from error
         if chosen is None:
@@ -321,12 +330,14 @@ class TableSearch:
                     row_blocks=kinds.rows or (kinds.for_room and not self._is_small(table, rooms)),
                     whole_columns=table.full_name in whole_columns,
                     narrow=kinds.narrow,
+                    cached=kinds.cached,
                 ),
             )
             for table in tables
         ]
         # Tables that are moved have states, too.
-        are_sized = kinds.for_room or self._running is not None
+        are_sized = kinds.for_room or kinds.cached or self._running is not None
+        host_memory = self._iteration.host_memory if kinds.cached else None
         sought = self._sized(tables, as_is) if are_sized else as_is
         groups = self._given_rules.groups(tables)
         best: Chosen | None = None
@@ -336,7 +347,7 @@ class TableSearch:
             limits = [room - reserved for room in rooms]
             result, replanned = None, None
             if max(limits) > 0:
-                result, replanned = self._plan(planner, task_of(sought, limits, self._iteration, self._base_ms, groups))
+                result, replanned = self._plan(planner, task_of(sought, limits, self._iteration, self._base_ms, groups, host_memory))
             if result is None or result.plan is None or result.cost is None:
                 if reserved == 0:
                     break
@@ -382,7 +393,7 @@ class TableSearch:
                     continue
                 grids = {t.full_name for t, of_table in zip(tables, pieces) if t.is_grid(of_table)}
                 return Found([], Chosen(refusals=refusals, grids=grids & set(refusals)), 0.0)
-            options = self._estimated(tables, pieces)
+            options = self._estimated(tables, pieces, cache_load_factors(result.task, plan, self._topology))
             used = self._memory.used(options)
             found = found or Found(used)
             if any(taken > room for taken, room in zip(used, rooms)):
@@ -395,17 +406,21 @@ class TableSearch:
         assert found is not None
         return found
 
-    def _estimated(self, tables: Sequence[ModelTable], pieces: Sequence[list[Piece]]) -> list[ShardingOption]:
+    def _estimated(
+        self, tables: Sequence[ModelTable], pieces: Sequence[list[Piece]], load_factors: Mapping[int, float]
+    ) -> list[ShardingOption]:
         """The options of a plan, with estimates. These do not depend on ranks, and plans have most shards in common."""
         options: list[ShardingOption] = []
         new: list[ShardingOption] = []
-        for table, of_table in zip(tables, pieces):
-            key = (table.full_name, tuple(piece._replace(rank=0) for piece in of_table))
+        for place, (table, of_table) in enumerate(zip(tables, pieces)):
+            load_factor = load_factors.get(place)
+            key = (table.full_name, tuple(piece._replace(rank=0) for piece in of_table), load_factor)
             # Row blocks are those of their ranks.
             in_blocks = table.has_row_blocks(of_table) or not table.may_be_in_columns()
             known = None if in_blocks else self._known.get(key)
             if known is None:
                 known = table.sharded(of_table) if of_table else table.replicated()
+                known = known if load_factor is None else cached(known, load_factor)
                 self._known[key] = known
                 new.append(known)
                 options.append(known)
@@ -481,6 +496,7 @@ def task_of(
     iteration: Iteration,
     base_ms: Sequence[float] = (),
     groups: Sequence[TableGroup] = (),
+    host_memory: HostMemory | None = None,
 ) -> Task:
     """For devices of `rooms` bytes, which have something to do already. Devices without room have one byte, since tasks
     want some."""
@@ -503,5 +519,6 @@ def task_of(
         links=iteration.links,
         exchange=iteration.exchange,
         overlap=iteration.overlap,
+        host_memory=host_memory,
         groups=groups,
     )
