@@ -50,6 +50,23 @@ void add_effort_option(CLI::App& command, SearchChoice& choice) {
       ->group(kSearchGroup);
 }
 
+void add_cut_options(CLI::App& command, SearchChoice& choice) {
+  command
+      .add_flag("--equal-widths", choice.planner.equal_widths,
+                "With algorithm neuroshard: cut each table to slices of one width, as checkpoints "
+                "of some training systems need")
+      ->group(kSearchGroup);
+  command
+      .add_option(
+          "--cuts", choice.cuts,
+          "With algorithm neuroshard: any (tables may be on every device, row-wise, or in other "
+          "parts than halves where that is cheaper, and in row blocks of a node where nothing else "
+          "finds room), columns (halved by columns alone), or torchrec (any, with --equal-widths). "
+          "Default: any with the built-in weights, columns with published checkpoints")
+      ->type_name("NAME")
+      ->group(kSearchGroup);
+}
+
 void add_search_options(CLI::App& command, SearchChoice& choice) {
   const std::string group = kSearchGroup;
   std::string baselines;
@@ -71,21 +88,7 @@ void add_search_options(CLI::App& command, SearchChoice& choice) {
       ->type_name("FILE")
       ->group(group);
   add_effort_option(command, choice);
-  command
-      .add_flag("--equal-widths", choice.planner.equal_widths,
-                "Of algorithm neuroshard: cut each table to slices of one width, as checkpoints of "
-                "some training systems need")
-      ->group(group);
-  command
-      .add_option(
-          "--cuts", choice.cuts,
-          "Of algorithm neuroshard: any (tables may be on every device, row-wise, or in other "
-          "parts "
-          "than halves where that is cheaper, and in row blocks of a node where nothing else finds "
-          "room), columns (halved by columns alone), or torchrec (any, with --equal-widths). "
-          "Default: any with the built-in weights, columns with published checkpoints")
-      ->type_name("NAME")
-      ->group(group);
+  add_cut_options(command, choice);
   const auto add_size = [&](const char* name, int& value, const char* help) {
     command.add_option(name, value, help)->type_name("N")->capture_default_str()->group(group);
   };

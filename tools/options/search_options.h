@@ -29,6 +29,8 @@ struct SearchChoice {
 void add_search_options(CLI::App& command, SearchChoice& choice);
 /// --effort alone.
 void add_effort_option(CLI::App& command, SearchChoice& choice);
+/// --equal-widths and --cuts.
+void add_cut_options(CLI::App& command, SearchChoice& choice);
 
 /// --format and --output.
 void add_output_options(CLI::App& command, std::string& format, std::string& output);

@@ -237,6 +237,7 @@ void add_replan_command(CLI::App& program, Action& chosen) {
       ->group(running);
   add_model_options(*command, options->models);
   add_effort_option(*command, options->search);
+  add_cut_options(*command, options->search);
   add_backend_options(*command, options->search.planner);
   add_output_options(*command, options->format, options->output);
   add_report_option(*command, options->report);

@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <cstdint>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -15,7 +17,11 @@ namespace neuroshard::tools {
 namespace {
 
 using nlohmann::json;
+using ::testing::_;
+using ::testing::Each;
 using ::testing::HasSubstr;
+using ::testing::Pair;
+using ::testing::SizeIs;
 
 class ReplanCommand : public ::testing::Test {
  protected:
@@ -39,6 +45,19 @@ class ReplanCommand : public ::testing::Test {
   const std::string task_ = std::string(NEUROSHARD_EXAMPLES) + "/dlrm_v2_8gpu.json";
   const std::string plan_ = folder_ / "plan.json";
 };
+
+TEST_F(ReplanCommand, CutsToWidthsThatCheckpointsNeed) {
+  const Outcome outcome =
+      replan({"--devices", "6", "--lost-devices", "3,5", "--cuts", "torchrec", "--format", "json"});
+  ASSERT_EQ(outcome.code, kExitOk) << outcome.err;
+  std::map<std::string, std::set<int>> widths;
+  for (const json& device : json::parse(outcome.out)["devices"]) {
+    for (const json& slice : device["shard"]) {
+      widths[slice["name"].get<std::string>()].insert(slice["dim"].get<int>());
+    }
+  }
+  EXPECT_THAT(widths, Each(Pair(_, SizeIs(1))));
+}
 
 TEST_F(ReplanCommand, MovesWhatWasOnALostDevice) {
   const Outcome outcome = replan({"--devices", "7", "--lost-devices", "3", "--format", "json"});

@@ -2,17 +2,14 @@
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Sequence
-from copy import deepcopy
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import torch.distributed as dist
 from torch import nn
 from torchrec.distributed.planner.constants import HBM_TO_DDR_MEM_BW, MIN_CW_DIM
-from torchrec.distributed.planner.perf_models import NoopPerfModel
 from torchrec.distributed.planner.planners import (
     EmbeddingPlannerBase,
-    EmbeddingShardingPlanner,
     validate_compute_kernels,
     validate_modules_inclusion_in_sharding_plan,
     validate_rank_assignment,
@@ -49,18 +46,16 @@ from neuroshard._core import (
     Weights,
 )
 from neuroshard.errors import Error
-from neuroshard.torchrec.comparison import PlanComparison, PricedPlan
-from neuroshard.torchrec.enumerators import NothingButThese, QuickEnumerator, constraints_of, estimate_times
+from neuroshard.torchrec.comparison import PlanComparison
+from neuroshard.torchrec.enumerators import QuickEnumerator, constraints_of, estimate_times
 from neuroshard.torchrec.estimated_descent import EstimatedDescent
-from neuroshard.torchrec.exchange import exchange_of
 from neuroshard.torchrec.first_rank import on_first_rank
 from neuroshard.torchrec.given_rules import GivenRules, Rules
-from neuroshard.torchrec.hardware import host_memory_of, links_of, speed_of
 from neuroshard.torchrec.memory import MemoryCounter
+from neuroshard.torchrec.model_iteration import iteration_of
 from neuroshard.torchrec.model_tables import (
     CACHED,
     DATA_PARALLEL,
-    FUSED,
     AccessHistograms,
     ModelTable,
     full_name,
@@ -69,10 +64,12 @@ from neuroshard.torchrec.model_tables import (
     wrong_means,
 )
 from neuroshard.torchrec.plan_store import PlanStore, fingerprint_of, options_of, stored_plan
+from neuroshard.torchrec.prices import Prices
 from neuroshard.torchrec.resharding import Resharding, changes, refusal_to_move, running_options
-from neuroshard.torchrec.settings import check_lengths, prefetches, unknown_tables, unplanned_settings, unplanned_topology
-from neuroshard.torchrec.sharding_plans import plan_of_options
-from neuroshard.torchrec.table_search import Chosen, Iteration, Planners, Running, TableSearch, loads_of, task_of
+from neuroshard.torchrec.settings import check_lengths, unknown_tables, unplanned_settings, unplanned_topology
+from neuroshard.torchrec.table_search import Chosen, Planners, Running, TableSearch, task_of
+from neuroshard.torchrec.torchrec_plans import plan_by_torchrec
+from neuroshard.torchrec.warned_once import WarnedOnce
 
 logger: logging.Logger = logging.getLogger(__name__)
 
@@ -86,12 +83,6 @@ CANDIDATES_OF_ESTIMATES = 32
 
 # Plans are to be cheap by these: the weights, or TorchRec's estimates.
 COSTS = ("weights", "torchrec")
-
-# The batch that the library prices unless a task has another one.
-SAMPLES = 65_536
-
-# Costs can be predicted for batches from the least to the most samples.
-LEAST_SAMPLES, MOST_SAMPLES = 1 << 10, 1 << 22
 
 
 class Model(NamedTuple):
@@ -221,8 +212,8 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
         self._compare = compare
         self._given_batch_size = batch_size
         self._min_partition = MIN_CW_DIM if min_partition is None else min_partition
-        self._iteration = Iteration(self._topology.intra_group_size, overlap=overlap or Overlap())
-        self._warned: set[str] = set()
+        self._overlap = overlap or Overlap()
+        self._warned = WarnedOnce(logger)
         self._forget()
         parts = {
             "proposer": proposer,
@@ -230,8 +221,8 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
             "performance_model": performance_model,
             "plan_loader": plan_loader,
         }
-        self._warn_of_unused(name for name, given in parts.items() if given is not None)
-        self._warn_of_unused(unplanned_topology(self._topology))
+        self._warned.unused(name for name, given in parts.items() if given is not None)
+        self._warned.unused(unplanned_topology(self._topology))
 
     def _forget(self) -> None:
         """The last plan."""
@@ -406,12 +397,26 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
             self._given_rules.give(tables, constraints)
         except Error as error:
             raise PlannerError(str(error), PlannerErrorType.INPUT_VALIDATION) from error
-        self._warn_of_unused(unplanned_settings(tables, sharders, constraints))
-        self._warn_of_unused(
+        self._warned.unused(unplanned_settings(tables, sharders, constraints))
+        self._warned.unused(
             f"constraints of {name} (the model has no such table)"
             for name in unknown_tables(self._search_space, constraints)
         )
-        self._iteration = self._iteration_of(tables, sharders)
+        self._iteration = iteration_of(
+            tables,
+            sharders,
+            topology=self._topology,
+            constraints=constraints,
+            weights=self._planners.by_columns.weights,
+            batch_size=self._given_batch_size,
+            exchange=self._given_exchange,
+            overlap=self._overlap,
+            fixed=self._like_torchrec,
+            warned=self._warned,
+        )
+        self._prices = Prices(
+            self._planners, self._topology, constraints, self._access_histograms, self._given_rules, self._iteration
+        )
         return model
 
     def _decide(self, selected: list[ShardingOption], model: Model, start: float) -> ShardingPlan:
@@ -426,18 +431,17 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
                 PlannerErrorType.INPUT_VALIDATION,
             )
         self._selected = selected
-        self._task, self._cost = self._price(selected, model.tables, model.rooms, self._with_caches)
+        self._task, self._cost = self._prices.price(selected, model.tables, model.rooms, self._with_caches)
         if self._with_caches is None and self._topology.hbm_to_ddr_mem_bw != HBM_TO_DDR_MEM_BW:
-            self._warn_of_unused(["topology.hbm_to_ddr_mem_bw (no table is in host memory)"])
+            self._warned.unused(["topology.hbm_to_ddr_mem_bw (no table is in host memory)"])
         sharding_plan = sharding_plan_of_options(selected, self._topology)
         seconds = time.perf_counter() - start
         if self._compare and self._theirs is None:
             self._theirs = self._plan_by_torchrec(model)
-        theirs = self._theirs
-        self._comparison = PlanComparison(
-            self._priced(sharding_plan, selected, self._cost),
-            None if theirs is None else self._price_theirs(theirs, model.tables, model.rooms),
-        )
+        theirs = None
+        if self._theirs is not None:
+            theirs = self._prices.priced(self._theirs, self._prices.price(self._theirs, model.tables, model.rooms)[1])
+        self._comparison = PlanComparison(self._prices.priced(selected, self._cost, sharding_plan), theirs)
         self._log(sharding_plan, model.sharders, seconds)
         validate_modules_inclusion_in_sharding_plan(sharding_plan, model.module, model.sharders)
         validate_rank_assignment(sharding_plan, self._topology)
@@ -463,7 +467,7 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
                         PlannerErrorType.INPUT_VALIDATION,
                     )
             for name, reason in staying.items():
-                self._warn_once(f"neuroshard leaves table {name} where it is, since TorchRec cannot reshard it: {reason}")
+                self._warned.warn(f"neuroshard leaves table {name} where it is, since TorchRec cannot reshard it: {reason}")
             others = [option for t, option in zip(model.tables, running) if t.full_name in staying]
             ours = [(t, option) for t, option in zip(model.tables, running) if t.full_name not in staying]
             if not ours:
@@ -489,7 +493,7 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
         new = [with_shards(option, found.shards) for (_, option), found in zip(ours, chosen.options)]
         for (table, before), after in zip(ours, new):
             if model.memory.states_of(before)[1] and len(before.shards) != len(after.shards):
-                self._warn_once(
+                self._warned.warn(
                     f"neuroshard cuts the columns of table {table.full_name} otherwise than they run: TorchRec goes on with "
                     "the row-wise state of one of the old shards"
                 )
@@ -535,12 +539,12 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
             whole_columns |= new_grids
             refusals.update({name: reason for name, reason in chosen.refusals.items() if name not in new_grids})
         for name, reason in refusals.items():
-            self._warn_once(f"neuroshard leaves table {name} to TorchRec's planner: {reason}")
+            self._warned.warn(f"neuroshard leaves table {name} to TorchRec's planner: {reason}")
         in_host = sorted(full_name(option) for option in chosen.options if option.compute_kernel == CACHED)
         if in_host:
             assert chosen.result is not None
             self._with_caches = chosen.result.task
-            self._warn_once(
+            self._warned.warn(
                 f"neuroshard keeps {', '.join(in_host)} in host memory, cached on the devices (fused_uvm_caching), since "
                 "HBM has no room for all tables"
             )
@@ -551,7 +555,7 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
             if option.sharding_type == DATA_PARALLEL and (name := full_name(option)) in unasked
         )
         if replicated:
-            self._warn_once(
+            self._warned.warn(
                 f"neuroshard replicates {', '.join(replicated)}: fused_params of sharders do not reach data-parallel tables, "
                 "so the job's dense optimizer has to update them; sharding_types of constraints can rule that out"
             )
@@ -564,47 +568,6 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
             )
         # What the plan store keeps says nothing of caches.
         return [*chosen.options, *others], chosen.complete and not in_host
-
-    def _iteration_of(self, tables: Sequence[ModelTable], sharders: Sequence[ModuleSharder[nn.Module]]) -> Iteration:
-        """Reads what the model, its sharders and the topology say of an iteration, as far as the weights can price
-        it."""
-        topology = self._topology
-        usual = Iteration(topology.intra_group_size, overlap=self._iteration.overlap)
-        try:
-            host_memory = host_memory_of(topology, prefetch=prefetches(sharders, self._constraints or {}))
-            usual = usual._replace(host_memory=host_memory)
-            exchange = self._given_exchange or exchange_of(tables, sharders, self._constraints or {})
-            speed = speed_of(topology, self._planners.by_columns.weights)
-            iteration = usual._replace(links=links_of(topology), speed=speed or 1.0, exchange=exchange)
-        except Error as error:
-            raise PlannerError(str(error), PlannerErrorType.INPUT_VALIDATION) from error
-        if speed is None:
-            self._warn_of_unused(["topology.hbm_mem_bw (the weights name no hardware with a datasheet to compare with)"])
-        if self._given_batch_size is not None:
-            of_all = self._given_batch_size * topology.world_size
-            samples = min(max(of_all, LEAST_SAMPLES), MOST_SAMPLES)
-            if samples != of_all:
-                self._warn_once(f"neuroshard predicts costs of {of_all:,} samples, batch_size of all ranks, as of {samples:,}")
-            iteration = iteration._replace(batch_size=samples)
-        if self._like_torchrec and iteration != usual:
-            self._warn_once(
-                "neuroshard predicts costs of %s as those of fp32 values, 64-bit ids, %s samples and TorchRec's "
-                "bandwidths: the weights are trained on TorchRec's estimates of these" % (exchange, f"{SAMPLES:,}")
-            )
-            return usual
-        return iteration
-
-    def _warn_of_unused(self, settings: Iterable[str]) -> None:
-        """Once of each."""
-        new = [setting for setting in settings if setting not in self._warned]
-        self._warned.update(new)
-        if new:
-            logger.warning("neuroshard does not use these settings: %s", ", ".join(new))
-
-    def _warn_once(self, text: str) -> None:
-        if text not in self._warned:
-            self._warned.add(text)
-            logger.warning("%s", text)
 
     def _refusal(self, table: ModelTable) -> str | None:
         return table.refusal(self._constraints or {}, row_blocks=self._planners.cut_rows)
@@ -661,29 +624,17 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
             )
 
     def _plan_others(self, tables: Sequence[ModelTable], model: Model) -> list[ShardingOption]:
-        """By TorchRec's planner."""
-        options = [option for table in tables for option in table.safe_options()]
-        if not options:
-            return []
-        estimate_times(options, self._enumerator)
-        planner = EmbeddingShardingPlanner(
+        return plan_by_torchrec(
+            tables,
+            model.module,
+            model.sharders,
             topology=self._topology,
+            available=model.available,
             batch_size=self._batch_size,
-            enumerator=NothingButThese(options, self._enumerator),
-            storage_reservation=AlreadyReserved(deepcopy(model.available)),
-            stats=[],
+            enumerator=self._enumerator,
             constraints=self._constraints,
-            debug=False,
             timeout_seconds=self._timeout_seconds,
         )
-        try:
-            planner.plan(model.module, model.sharders)
-        except PlannerError as error:
-            # It misses the modules of which all tables are ours.
-            if error.error_type != PlannerErrorType.MISSING_MODULE_IN_PLAN:
-                raise
-        selected: list[ShardingOption] = planner.get_selected_options()
-        return selected
 
     def _plan_by_torchrec(self, model: Model) -> list[ShardingOption] | None:
         """All tables; None if TorchRec's planner finds no plan."""
@@ -706,68 +657,7 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
                 taken <= room for taken, room in zip(model.memory.used(self._theirs), model.rooms)
             ):
                 plans.append(self._theirs)
-        return min(map(descent.improved, plans), key=self._estimated_ms)
-
-    def _estimated_ms(self, options: Sequence[ShardingOption]) -> float:
-        """Time of the slowest rank."""
-        return float(NoopPerfModel(self._topology).rate(list(options)))
-
-    def _price_theirs(
-        self, options: Sequence[ShardingOption], tables: Sequence[ModelTable], rooms: list[int]
-    ) -> PricedPlan:
-        _, cost = self._price(options, tables, rooms)
-        return self._priced(sharding_plan_of_options(list(options), self._topology), options, cost)
-
-    def _priced(self, plan: ShardingPlan, options: Sequence[ShardingOption], cost: PlanCost | None) -> PricedPlan:
-        return PricedPlan(plan, None if cost is None else cost.cost_ms, self._estimated_ms(options))
-
-    def _task_of(self, options: Sequence[ShardingOption], tables: Sequence[ModelTable], rooms: list[int]) -> Task | None:
-        """The tables that cost models know, whoever planned them, in the order of `options`. The others' load is that of
-        the devices. None: they know none."""
-        constraints = self._constraints or {}
-        by_name = {table.full_name: table for table in tables}
-        priced = [by_name[full_name(option)] for option in options if self._may_be_priced(option)]
-        if not priced:
-            return None
-        chosen = self._planners.choose_cuts
-        of_model = [
-            table.table(
-                constraints,
-                self._access_histograms,
-                table.rules(constraints, replicas=chosen, row_blocks=chosen),
-            )
-            for table in priced
-        ]
-        others = [option for option in options if not self._may_be_priced(option)]
-        groups = self._given_rules.groups(priced)
-        return task_of(of_model, rooms, self._iteration, loads_of(others, len(rooms)), groups)
-
-    def _may_be_priced(self, option: ShardingOption) -> bool:
-        return may_be_priced(option, self._planners.by_columns.weights.prices_replicas)
-
-    def _price(
-        self,
-        options: Sequence[ShardingOption],
-        tables: Sequence[ModelTable],
-        rooms: list[int],
-        with_caches: Task | None = None,
-    ) -> tuple[Task | None, PlanCost | None]:
-        """The task of `options` and what they cost in it. `with_caches`: the task of a search that put rows into host
-        memory, where the memory that tables take decides what is fetched."""
-        try:
-            if with_caches is not None:
-                of_name = {full_name(option): option for option in options}
-                plan = plan_of_options([of_name[table.name] for table in with_caches.tables], with_caches)
-                return with_caches, self._planners.by_columns.simulate(with_caches, plan)
-            task = self._task_of(options, tables, rooms)
-            if task is None:
-                return None, None
-            plan = plan_of_options([option for option in options if self._may_be_priced(option)], task)
-            return task, self._planners.by_columns.simulate(task, plan)
-        except Error as error:
-            # Plans may be TorchRec's alone, on more devices than cost models know, say.
-            logger.warning("neuroshard cannot predict what the plan costs: %s", error)
-            return None, None
+        return min(map(descent.improved, plans), key=self._prices.estimated_ms)
 
     def _log(
         self, sharding_plan: ShardingPlan, sharders: list[ModuleSharder[nn.Module]], seconds: float
@@ -794,34 +684,6 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
         if self._cost is not None:
             logger.info("%s", self._cost)
         logger.info("%s", self._comparison)
-
-
-class AlreadyReserved(StorageReservation):
-    """Memory that a reservation has left."""
-
-    def __init__(self, available: Topology) -> None:
-        self._available = available
-
-    def reserve(
-        self,
-        topology: Topology,
-        batch_size: int,
-        module: nn.Module,
-        sharders: list[ModuleSharder[nn.Module]],
-        constraints: dict[str, ParameterConstraints] | None = None,
-    ) -> Topology:
-        return self._available
-
-    @property
-    def last_reserved_topology(self) -> Topology | None:
-        return self._available
-
-
-def may_be_priced(option: ShardingOption, replicas: bool) -> bool:
-    """Whether cost models know such shards: ranks compute and update them, or have copies and the models know
-    `replicas`."""
-    known = replicas if option.sharding_type == DATA_PARALLEL else option.compute_kernel == FUSED
-    return known and all(shard.size[1] % 4 == 0 for shard in option.shards)
 
 
 def has_unequal_widths(option: ShardingOption) -> bool:

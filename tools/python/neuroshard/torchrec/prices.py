@@ -1,0 +1,112 @@
+"""Prices of plans, by the library's cost models and by TorchRec's estimates."""
+
+import logging
+from collections.abc import Sequence
+
+from torchrec.distributed.planner.perf_models import NoopPerfModel
+from torchrec.distributed.planner.planners import to_sharding_plan as sharding_plan_of_options
+from torchrec.distributed.planner.types import ShardingOption, Topology
+from torchrec.distributed.types import ShardingPlan
+
+from neuroshard._core import PlanCost, Task
+from neuroshard.errors import Error
+from neuroshard.torchrec.comparison import PricedPlan
+from neuroshard.torchrec.given_rules import GivenRules
+from neuroshard.torchrec.model_tables import (
+    DATA_PARALLEL,
+    FUSED,
+    AccessHistograms,
+    Constraints,
+    ModelTable,
+    full_name,
+)
+from neuroshard.torchrec.sharding_plans import plan_of_options
+from neuroshard.torchrec.table_search import Iteration, Planners, loads_of, task_of
+
+logger: logging.Logger = logging.getLogger(__name__)
+
+
+class Prices:
+    """Prices for one model and topology."""
+
+    def __init__(
+        self,
+        planners: Planners,
+        topology: Topology,
+        constraints: Constraints,
+        access_histograms: AccessHistograms,
+        given_rules: GivenRules,
+        iteration: Iteration,
+    ) -> None:
+        self._planners = planners
+        self._topology = topology
+        self._constraints = constraints
+        self._access_histograms = access_histograms
+        self._given_rules = given_rules
+        self._iteration = iteration
+
+    def price(
+        self,
+        options: Sequence[ShardingOption],
+        tables: Sequence[ModelTable],
+        rooms: list[int],
+        with_caches: Task | None = None,
+    ) -> tuple[Task | None, PlanCost | None]:
+        """The task of `options` and what they cost in it. `with_caches`: the task of a search that put rows into host
+        memory, where the memory that tables take decides what is fetched."""
+        try:
+            if with_caches is not None:
+                of_name = {full_name(option): option for option in options}
+                plan = plan_of_options([of_name[table.name] for table in with_caches.tables], with_caches)
+                return with_caches, self._planners.by_columns.simulate(with_caches, plan)
+            task = self._task_of(options, tables, rooms)
+            if task is None:
+                return None, None
+            plan = plan_of_options([option for option in options if self._may_be_priced(option)], task)
+            return task, self._planners.by_columns.simulate(task, plan)
+        except Error as error:
+            # Plans may be TorchRec's alone, on more devices than cost models know, say.
+            logger.warning("neuroshard cannot predict what the plan costs: %s", error)
+            return None, None
+
+    def priced(
+        self, options: Sequence[ShardingOption], cost: PlanCost | None, plan: ShardingPlan | None = None
+    ) -> PricedPlan:
+        """`plan` is that of `options`; None: it is made of them."""
+        plan = sharding_plan_of_options(list(options), self._topology) if plan is None else plan
+        return PricedPlan(plan, None if cost is None else cost.cost_ms, self.estimated_ms(options))
+
+    def estimated_ms(self, options: Sequence[ShardingOption]) -> float:
+        """Time of the slowest rank."""
+        return float(NoopPerfModel(self._topology).rate(list(options)))
+
+    def _task_of(self, options: Sequence[ShardingOption], tables: Sequence[ModelTable], rooms: list[int]) -> Task | None:
+        """The tables that cost models know, whoever planned them, in the order of `options`. The others' load is that of
+        the devices. None: they know none."""
+        constraints = self._constraints
+        by_name = {table.full_name: table for table in tables}
+        priced = [by_name[full_name(option)] for option in options if self._may_be_priced(option)]
+        if not priced:
+            return None
+        chosen = self._planners.choose_cuts
+        of_model = [
+            table.table(
+                constraints,
+                self._access_histograms,
+                table.rules(constraints, replicas=chosen, row_blocks=chosen),
+            )
+            for table in priced
+        ]
+        others = [option for option in options if not self._may_be_priced(option)]
+        groups = self._given_rules.groups(priced)
+        return task_of(of_model, rooms, self._iteration, loads_of(others, len(rooms)), groups)
+
+    def _may_be_priced(self, option: ShardingOption) -> bool:
+        return may_be_priced(option, self._planners.by_columns.weights.prices_replicas)
+
+
+def may_be_priced(option: ShardingOption, replicas: bool) -> bool:
+    """Whether cost models know such shards: ranks compute and update them, or have copies and the models know
+    `replicas`."""
+    known = replicas if option.sharding_type == DATA_PARALLEL else option.compute_kernel == FUSED
+    return known and all(shard.size[1] % 4 == 0 for shard in option.shards)
