@@ -65,7 +65,7 @@ class PageOf : public ::testing::TestWithParam<std::string> {};
 // those before it have made. Programs of the build are found, and files of the repository.
 TEST_P(PageOf, CommandsRun) {
   const Page page = load_page(GetParam());
-  if (runs_with_torchrec(page)) GTEST_SKIP() << "run by tests/python/torchrec/test_pages.py";
+  if (runs_in_order(page)) GTEST_SKIP() << "run by tests/python/pages.py";
   const TemporaryFolder folder;
   for (const char* name : {"bin", "scratch"}) fs::create_directory(folder / name);
   fs::create_symlink(NEUROSHARD_PROGRAM, folder / "bin/neuroshard");

@@ -161,8 +161,8 @@ class Parser {
 
 Page parse_page(std::string_view text) { return Parser(text).parse(); }
 
-bool runs_with_torchrec(const Page& page) {
-  return std::ranges::find(page.lines, "<!-- run in order with TorchRec -->") != page.lines.end();
+bool runs_in_order(const Page& page) {
+  return std::ranges::find(page.lines, "<!-- run in order -->") != page.lines.end();
 }
 
 std::vector<std::string> files_of(const std::filesystem::path& source) {

@@ -40,8 +40,9 @@ inline constexpr int kMaxLine = 120;
 
 [[nodiscard]] Page parse_page(std::string_view text);
 
-/// True if a comment of the page says so: `<!-- run in order with TorchRec -->`.
-[[nodiscard]] bool runs_with_torchrec(const Page& page);
+/// True if a comment of the page says so, `<!-- run in order -->`: its commands and its Python are
+/// one session, which tests/python/pages.py runs.
+[[nodiscard]] bool runs_in_order(const Page& page);
 
 /// The Markdown pages below `source` whose prose and blocks are tested, as paths relative to it,
 /// sorted: README.md and CONTRIBUTING.md, all of docs/, and README.md of other folders.
