@@ -164,8 +164,8 @@ typedef struct ns_replan_options {
 } ns_replan_options;
 
 /// A plan for `task` near to `running`, so that little has to be moved: for a job whose tables or
-/// devices have changed (docs/search.md). Devices that remain keep their order and become 0, 1,
-/// ... of `task`; a table keeps what devices hold of it if its name and dim stay. With neither
+/// devices have changed (docs/replanning.md). Devices that remain keep their order and become 0,
+/// 1, ... of `task`; a table keeps what devices hold of it if its name and dim stay. With neither
 /// budget nor price, 1.2 times what has to be moved for tables to stay sharded as they run may be,
 /// or a little of all. Fails if all plans found move more than the budget. `options` may be NULL.
 /// Returns as ns_planner_plan() does. The plan has moves (ns_plan_get_moves). Since version 3.
