@@ -71,7 +71,7 @@ TEST_P(PageOf, CommandsRun) {
   fs::create_symlink(NEUROSHARD_PROGRAM, folder / "bin/neuroshard");
   const std::string nsbench = NEUROSHARD_NSBENCH;
   if (!nsbench.empty()) fs::create_symlink(nsbench, folder / "bin/nsbench");
-  for (const char* name : {"bench", "cuda", "docs", "tests", "tools"}) {
+  for (const char* name : {"bench", "cuda", "docs", "tests", "tools", "weights"}) {
     fs::create_symlink(in_source(name), folder / (std::string("scratch/") + name));
   }
 

@@ -12,7 +12,7 @@ SOURCE = Path(__file__).parents[2]
 SECONDS = 600
 NEEDS_TORCHREC = re.compile(r"\b(torch|torchrec|torchrun)\b")
 # Folders that pages name paths in.
-FOLDERS = ("bench", "docs", "tests", "tools")
+FOLDERS = ("bench", "cuda", "docs", "tests", "tools", "weights")
 
 
 @dataclass(frozen=True)
