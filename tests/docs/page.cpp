@@ -80,6 +80,7 @@ class Parser {
     const int first = at_;
     while (at_ < static_cast<int>(page_.lines.size())) {
       text += page_.lines[at_++] + '\n';
+      ++page_.comment_lines;
       if (text.find("-->") != std::string::npos) break;
     }
     const auto open = text.find("<!--") + 4;

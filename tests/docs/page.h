@@ -27,6 +27,7 @@ struct Block {
 /// A Markdown page in parts. Comments other than those above are left out.
 struct Page {
   std::vector<std::string> lines;
+  int comment_lines = 0;  ///< Those of `lines` that readers do not see.
   std::vector<Passage> headings;
   std::vector<Passage> paragraphs;  ///< Items of lists are paragraphs, too.
   std::vector<Passage> cells;       ///< The cells of tables, headers included.

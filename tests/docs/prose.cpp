@@ -182,7 +182,7 @@ std::vector<Finding> findings_in(const Page& page, std::string_view name) {
     findings.push_back(
         {line.line, figure("line of more than %.0f characters", kMaxLine, 0.0), line.text});
   }
-  const auto lines = static_cast<double>(page.lines.size());
+  const double lines = static_cast<double>(page.lines.size()) - page.comment_lines;
   if (lines > kMaxPageLines && !name.ends_with("_format.md")) {
     findings.push_back({1, figure("%.0f lines, limit %.0f", lines, kMaxPageLines), {}});
   }

@@ -148,6 +148,7 @@ TEST(Pages, AreMeasured) {
   const std::string lines(301, '\n');
   EXPECT_THAT(found(lines), ElementsAre(Field(&Finding::what, "301 lines, limit 300")));
   EXPECT_THAT(found(lines, "docs/task_format.md"), IsEmpty());
+  EXPECT_THAT(found("<!-- run first: sh\ntrue\n-->\n" + std::string(300, '\n')), IsEmpty());
 }
 
 TEST(Comments, AreFoundInSources) {
