@@ -1,7 +1,6 @@
 #include "docs/page.h"
 
 #include <algorithm>
-#include <cctype>
 #include <regex>
 
 namespace neuroshard::docs {
