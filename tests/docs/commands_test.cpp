@@ -1,8 +1,14 @@
 // Commands, programs and documents that pages show are right: commands run, programs compile,
-// documents are read. Python is run by tests/python/test_pages.py.
+// documents are read. Python is run by tests/python/pages.py.
+//
+// A page may say, in comments of its own lines that readers do not see:
+//   <!-- not run: REASON -->          directly before the fence of a block that cannot run here;
+//   <!-- run first: LANGUAGE ... -->  a hidden block, over several lines: files that others read;
+//   <!-- run in order -->             commands and Python are one session (tests/python/pages.py).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <iostream>
 #include <map>
@@ -59,13 +65,26 @@ std::string test_name(const ::testing::TestParamInfo<std::string>& page) {
                             std::regex("[^A-Za-z0-9]"), "_");
 }
 
-class PageOf : public ::testing::TestWithParam<std::string> {};
+// Those whose commands are run here.
+std::vector<std::string> pages_with_commands() {
+  std::vector<std::string> pages;
+  for (const std::string& name : pages_of(kSource)) {
+    const Page page = load_page(name);
+    const bool commands = std::ranges::any_of(
+        page.blocks, [](const Block& block) { return is_run(block, "sh") && !block.hidden; });
+    if (commands && !runs_in_order(page)) pages.push_back(name);
+  }
+  return pages;
+}
+
+class Commands : public ::testing::TestWithParam<std::string> {};
+
+INSTANTIATE_TEST_SUITE_P(OfPage, Commands, ::testing::ValuesIn(pages_with_commands()), test_name);
 
 // The blocks of a page are one session of a shell, in an empty folder, so that one may use what
 // those before it have made. Programs of the build are found, and files of the repository.
-TEST_P(PageOf, CommandsRun) {
+TEST_P(Commands, Run) {
   const Page page = load_page(GetParam());
-  if (runs_in_order(page)) GTEST_SKIP() << "run by tests/python/pages.py";
   const TemporaryFolder folder;
   for (const char* name : {"bin", "scratch"}) fs::create_directory(folder / name);
   fs::create_symlink(NEUROSHARD_PROGRAM, folder / "bin/neuroshard");
@@ -76,17 +95,14 @@ TEST_P(PageOf, CommandsRun) {
   }
 
   std::string script = "set -euo pipefail\n";
-  int blocks = 0;
   for (const Block& block : page.blocks) {
     if (!is_run(block, "sh")) continue;
     if (nsbench.empty() && block.text.find("nsbench") != std::string::npos) {
       std::cout << place(GetParam(), block) << ": not run, since nsbench is not built\n";
       continue;
     }
-    blocks += block.hidden ? 0 : 1;
     script += "echo " + std::to_string(block.line) + " >\"$NEUROSHARD_LINE\"\n" + block.text + '\n';
   }
-  if (blocks == 0) GTEST_SKIP() << "no commands";
   const std::string path = folder.write("commands", script);
   const std::string line = folder.write("line", "0");
   const Ended outcome = run("cd '" + folder / "scratch" + "' && PATH='" + folder / "bin" +
@@ -132,20 +148,20 @@ void compile(const std::string& page, const Page& parsed, const std::string& lan
   }
 }
 
-TEST_P(PageOf, ProgramsCompile) {
-  const Page page = load_page(GetParam());
+TEST(EveryBlock, OfAProgramCompiles) {
   const std::string include = " -fsyntax-only -Wall -Wextra -Werror " NEUROSHARD_INCLUDES;
-  compile(GetParam(), page, "c", NEUROSHARD_C_COMPILER " -std=c99" + include);
-  compile(GetParam(), page, "cpp", NEUROSHARD_CXX_COMPILER " -std=c++20" + include);
-  for (const Block& block : page.blocks) {
-    if (is_run(block, "cmake")) {
-      EXPECT_TRUE(is_part_of(block.text, {"tests/installation"}))
-          << place(GetParam(), block) << ": no test of tests/installation builds this project";
+  for (const std::string& name : pages_of(kSource)) {
+    const Page page = load_page(name);
+    compile(name, page, "c", NEUROSHARD_C_COMPILER " -std=c99" + include);
+    compile(name, page, "cpp", NEUROSHARD_CXX_COMPILER " -std=c++20" + include);
+    for (const Block& block : page.blocks) {
+      if (is_run(block, "cmake")) {
+        EXPECT_TRUE(is_part_of(block.text, {"tests/installation"}))
+            << place(name, block) << ": no test of tests/installation builds this project";
+      }
     }
   }
 }
-
-INSTANTIATE_TEST_SUITE_P(Every, PageOf, ::testing::ValuesIn(pages_of(kSource)), test_name);
 
 std::optional<json> parsed(const std::string& text) {
   json document = json::parse(text, nullptr, false);
