@@ -10,7 +10,8 @@ from pathlib import Path
 
 SOURCE = Path(__file__).parents[2]
 SECONDS = 600
-NEEDS_TORCHREC = re.compile(r"\b(torch|torchrec|torchrun)\b")
+# page_model.py is in tests/python/torchrec.
+NEEDS_TORCHREC = re.compile(r"\b(torch|torchrec|torchrun|page_model)\b")
 # Folders that pages name paths in.
 FOLDERS = ("bench", "cuda", "docs", "tests", "tools", "weights")
 
