@@ -75,7 +75,7 @@ const std::vector<const char*> kSchemaTasks = {
         "host_memory": {"gb": 2, "link_gb_s": 25, "policy": "static", "prefetch": true},
         "tables": [{"row": 5, "dim": 8, "pooling_factor": 1, "pooling": "none"}]})"};
 
-/// Likewise, each a plan of tables_of_schema_plans().
+/// These do so for plans of task_of_schema_plans().
 const std::vector<const char*> kSchemaPlans = {
     R"({"format": "neuroshard.plan", "version": 1,
         "task": {"name": "toy", "tables": 2, "size_gb": 0.5, "devices": 2, "memory_gb": 4.0,
@@ -123,7 +123,7 @@ const std::vector<const char*> kSchemaPlans = {
     R"({"task": 0, "shards": null, "cost": null, "seconds": 0.5, "heads": 3})",
     R"({"task": 0, "error": "a reason"})"};
 
-Task tables_of_schema_plans() {
+Task task_of_schema_plans() {
   Task task;
   task.tables = {{"user", 100, 16, 1.0, {}}, {"", 200, 8, 2.0, {}}};
   task.devices = 2;
@@ -131,7 +131,7 @@ Task tables_of_schema_plans() {
   return task;
 }
 
-/// What an error says; empty if there is none.
+/// The message of an error; empty if there is none.
 template <typename Read>
 std::string error_of_reading(const Read& read) {
   try {
@@ -152,7 +152,7 @@ std::string problem_of_task(const Json& document) {
 std::string problem_of_plan(const Json& document) {
   return error_of_reading([&] {
     for (const PlanRecord& record : parse_plans(document.dump(), "a.json")) {
-      if (record.plan) (void)plan_for(record, tables_of_schema_plans());
+      if (record.plan) (void)plan_for(record, task_of_schema_plans());
     }
   });
 }
@@ -266,7 +266,7 @@ TEST_P(FileSchemas, RefuseOtherNames) {
 
 TEST_P(FileSchemas, RefuseObjectsThatLackAField) {
   for_each_match([&](const Json& document, const Json::json_pointer& place, const Json& part) {
-    // Those of a condition are no error by themselves.
+    // The fields of a condition are no error by themselves.
     if (!part.contains("required") || !part.contains("properties")) return;
     for (const std::string name : part["required"]) {
       Json spoilt = document;
@@ -290,7 +290,7 @@ TEST_P(FileSchemas, HaveTheRangesOfReaders) {
       if (!is_at(bound)) continue;
       ++bounds;
       expect_refused(with(beyond(bound, bound[1] == 'i' ? -1.0 : 1.0)), bound);
-      // What fields say together may be wrong then.
+      // Fields may be wrong together then.
       EXPECT_THAT(
           GetParam().problem(with(part[bound])),
           Not(AnyOf(HasSubstr("give a number between"), HasSubstr("give an integer between"))))
@@ -372,7 +372,7 @@ TEST(PlanSchema, TakesWhatIsWritten) {
     EXPECT_EQ(schema.problem_of(Json::parse(text)), std::nullopt) << text;
     EXPECT_THAT(problem_of_plan(Json::parse(text)), IsEmpty()) << text;
   };
-  Task task = tables_of_schema_plans();
+  Task task = task_of_schema_plans();
   const Plan halved = plan_from_halvings(task, {{0}, {{2}, {1, 0}}});
   const Plan blocks{{{0, 0, 16, 0, 40}, {0, 0, 16, 40, 60}}, {{0}, {1}}, {1}};
   for (const Plan& plan : {halved, blocks}) {
