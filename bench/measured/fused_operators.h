@@ -7,7 +7,7 @@
 
 namespace neuroshard::bench {
 
-/// Reads lines of JSON, gzip-compressed or not; docs/analytic_costs.md describes the fields. Each
+/// Reads lines of JSON, gzip-compressed or not; docs/analytic_sources.md describes the fields. Each
 /// is an operator that was timed on some GPUs: a measurement of either pass on each. Throws Error
 /// naming file and line.
 [[nodiscard]] std::vector<MeasuredTime> read_fused_operators(const std::filesystem::path& path);

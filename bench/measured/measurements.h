@@ -50,7 +50,7 @@ struct MeasuredTime {
 };
 
 /// Reads collectives.csv, operators.csv, iterations.csv and fused_operators.jsonl.gz of `folder`;
-/// docs/analytic_costs.md describes them. Throws Error naming file, line and column.
+/// docs/analytic_sources.md describes them. Throws Error naming file, line and column.
 [[nodiscard]] std::vector<MeasuredTime> read_measurements(const std::filesystem::path& folder);
 
 }  // namespace neuroshard::bench

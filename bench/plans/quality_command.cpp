@@ -86,6 +86,23 @@ void add_to_chart(BarChart& chart, const QualityRow& row, std::size_t sets_befor
   bars->values.push_back(row.relative_cost);
 }
 
+BarChart empty_chart(const std::string& prices) {
+  const std::string whose = prices == "analytic" ? "Analytic" : "Predicted";
+  return {.title = whose + " cost of the plans, relative to neuroshard",
+          .y_label = "relative cost (geometric mean)",
+          .groups = {},
+          .bars = {}};
+}
+
+/// The label of a set in the chart: its devices, if they tell the sets apart.
+std::string chart_label(const TaskSet& set, const std::vector<TaskSet>& sets) {
+  const int devices = set.tasks.front().devices;
+  const auto alike = [devices](const TaskSet& other) {
+    return other.tasks.front().devices == devices;
+  };
+  return std::ranges::count_if(sets, alike) > 1 ? set.name : std::to_string(devices) + " devices";
+}
+
 void require_rows(const std::vector<std::string>& names, const std::vector<QualityRow>& rows) {
   for (const std::string& name : names) {
     if (std::ranges::find(rows, name, &QualityRow::name) != rows.end()) continue;
@@ -143,10 +160,7 @@ void run_quality(const QualityOptions& options, std::ostream& out) {
   out << context_block(context) << std::flush;
   JsonReport report;
   context.emplace_back("prices", options.prices);
-  BarChart chart{.title = "Predicted cost of the plans, relative to neuroshard",
-                 .y_label = "relative cost (geometric mean)",
-                 .groups = {},
-                 .bars = {}};
+  BarChart chart = empty_chart(options.prices);
   for (const TaskSet& set : sets) {
     const std::string& name = set.name;
     const std::vector<AlgorithmRuns> runs = run_algorithms(models, set, quality);
@@ -160,7 +174,7 @@ void run_quality(const QualityOptions& options, std::ostream& out) {
       }
     }
     require_rows(options.charted, rows);
-    chart.groups.push_back(name);
+    chart.groups.push_back(chart_label(set, sets));
     out << "\n## " << name << ": " << set.tasks.size() << " tasks, " << set.tasks.front().devices
         << " devices\n\n"
         << quality_table(rows) << std::flush;

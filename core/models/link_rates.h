@@ -8,7 +8,7 @@
 namespace neuroshard {
 
 // Collectives reach such shares of the rates of links on datasheets, and take so long without
-// bytes. `in_node`: devices in a node, on average. docs/analytic_costs.md has the sources.
+// bytes. `in_node`: devices in a node, on average. docs/analytic_sources.md has the sources.
 
 /// Devices are on as many nodes as they fill, all as full as each other.
 struct FilledNodes {

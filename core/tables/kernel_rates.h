@@ -2,7 +2,7 @@
 
 namespace neuroshard {
 
-// docs/analytic_costs.md, "Of touched rows only", has the sources.
+// docs/analytic_sources.md, "Passes over memory", has the sources.
 
 // Shares of the datasheet's memory rate that kernels reach.
 inline constexpr double kCopyRate = 0.9;     ///< One that reads and writes in order.

@@ -277,7 +277,8 @@ PlanRecord read_document(const JsonObject& file, PlanFaults handling) {
       (void)task.has(name);
     task.reject_unknown_fields();
   }
-  for (const char* name : {"weights", "notes", "fits_memory", "search", "alternatives", "moves"})
+  for (const char* name :
+       {"weights", "notes", "fits_memory", "search", "alternatives", "moves", "set_by"})
     (void)file.has(name);
   if (file.has("replan")) {
     const JsonObject replan = file.object("replan");

@@ -35,10 +35,10 @@ using testing::tiny_task_with_rules;
 /// A slice of one table: columns, device.
 using Placed = std::pair<int, int>;
 /// Slices of one table, in order.
-using Way = std::vector<Placed>;
+using Placing = std::vector<Placed>;
 
 // All ways to cut a table and to place its slices that keep its rules, by nothing but these.
-std::vector<Way> ways_of(const Table& table, int devices) {
+std::vector<Placing> ways_of(const Table& table, int devices) {
   std::set<std::vector<int>> cuts;
   std::vector<std::vector<int>> to_cut = {{table.dim}};
   while (!to_cut.empty()) {
@@ -58,7 +58,7 @@ std::vector<Way> ways_of(const Table& table, int devices) {
   const auto names = [](const std::vector<int>& set, int device) {
     return std::count(set.begin(), set.end(), device) > 0;
   };
-  std::set<Way> ways;
+  std::set<Placing> ways;
   for (const std::vector<int>& cut : cuts) {
     if (rules.no_split && cut.size() > 1) continue;
     const bool whole_only =
@@ -66,10 +66,10 @@ std::vector<Way> ways_of(const Table& table, int devices) {
     if (whole_only && cut.size() > 1) continue;
     if (rules.max_slices > 0 && std::cmp_greater(cut.size(), rules.max_slices)) continue;
     if (cut.front() < std::min(rules.min_width, table.dim)) continue;
-    std::vector<Way> placed = {{}};
+    std::vector<Placing> placed = {{}};
     for (const int dim : cut) {
-      std::vector<Way> next;
-      for (const Way& way : placed) {
+      std::vector<Placing> next;
+      for (const Placing& way : placed) {
         for (int device = 0; device < devices; ++device) {
           if (!rules.devices.empty() && !names(rules.devices, device)) continue;
           if (names(rules.not_devices, device)) continue;
@@ -79,7 +79,7 @@ std::vector<Way> ways_of(const Table& table, int devices) {
       }
       placed = std::move(next);
     }
-    for (Way& way : placed) {
+    for (Placing& way : placed) {
       std::sort(way.begin(), way.end());
       ways.insert(std::move(way));
     }
@@ -87,7 +87,7 @@ std::vector<Way> ways_of(const Table& table, int devices) {
   return {ways.begin(), ways.end()};
 }
 
-bool keeps_groups(const Task& task, const std::vector<const Way*>& ways) {
+bool keeps_groups(const Task& task, const std::vector<const Placing*>& ways) {
   for (const TableGroup& group : task.groups) {
     std::map<int, std::set<int>> tables_on;
     for (const int table : group.tables) {
@@ -104,8 +104,9 @@ bool keeps_groups(const Task& task, const std::vector<const Way*>& ways) {
 }
 
 // Calls `visit` for every plan that keeps rules and memory, until it returns true.
-bool any_plan(const Task& task, const std::function<bool(const std::vector<const Way*>&)>& visit) {
-  std::vector<std::vector<Way>> ways;
+bool any_plan(const Task& task,
+              const std::function<bool(const std::vector<const Placing*>&)>& visit) {
+  std::vector<std::vector<Placing>> ways;
   for (const Table& table : task.tables) ways.push_back(ways_of(table, task.devices));
   std::vector<std::int64_t> room;
   for (std::size_t d = 0; d < static_cast<std::size_t>(task.devices); ++d) {
@@ -117,11 +118,11 @@ bool any_plan(const Task& task, const std::function<bool(const std::vector<const
         static_cast<std::int64_t>(std::floor(static_cast<double>(memory) * (1 - share))) - base -
         task.reserved.bytes);
   }
-  std::vector<const Way*> chosen;
+  std::vector<const Placing*> chosen;
   const std::function<bool()> go_on = [&] {
     const std::size_t t = chosen.size();
     if (t == ways.size()) return keeps_groups(task, chosen) && visit(chosen);
-    for (const Way& way : ways[t]) {
+    for (const Placing& way : ways[t]) {
       const auto take = [&](std::int64_t sign) {
         for (const auto& [dim, device] : way) {
           room[static_cast<std::size_t>(device)] -= sign * slice_bytes(task.tables[t], dim);
@@ -190,7 +191,7 @@ TEST(RulesExhaustively, LittleIsCheaperThanWhatTheSearchFinds) {
     const CatalogedTask cataloged(cpu, listed);
     const Task& task = cataloged.task;
     double lowest_ms = std::numeric_limits<double>::infinity();
-    (void)any_plan(task, [&](const std::vector<const Way*>& ways) {
+    (void)any_plan(task, [&](const std::vector<const Placing*>& ways) {
       testing::Layout layout;
       for (std::uint32_t t = 0; t < ways.size(); ++t) {
         for (const auto& [dim, device] : *ways[t]) {

@@ -170,7 +170,8 @@ typedef struct ns_replan_options {
 } ns_replan_options;
 
 /// Plans for `task` near to `running`, so that little has to be moved. It is for a job whose tables
-/// or devices have changed (docs/search.md). Devices that remain keep their order and become 0, 1,
+/// or devices have changed (docs/replanning.md). Devices that remain keep their order and become 0,
+/// 1,
 /// ... of `task`; a table keeps what devices hold of it if its name and dim stay. With neither
 /// budget nor price, the plan may move 1.2 times the bytes that have to be moved for tables to stay
 /// sharded as they run, or a little of all. Fails if all plans found move more than the budget.

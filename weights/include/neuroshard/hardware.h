@@ -9,7 +9,7 @@
 #pragma GCC visibility push(default)
 namespace neuroshard {
 
-/// A GPU, as the analytic compute cost needs it. docs/analytic_costs.md gives each source.
+/// A GPU, as the analytic compute cost needs it. docs/analytic_sources.md gives each source.
 struct GpuSpec {
   std::string name;
   double hbm_gb_per_s = 0.0;  ///< Datasheet.
