@@ -58,9 +58,10 @@ inline PlanDocument reported_plan_of(int devices) {
     task.tables.push_back({.name = "table_" + std::to_string(i),
                            .rows = 1 << 15,
                            .dim = 64,
-                           .pooling_factor = i == 0 ? 200.0 : 10.0 + i});
+                           .pooling_factor = i < 2 ? 100.0 : 10.0 + i});
   }
-  Plan plan{.shards = std::vector<std::vector<int>>(static_cast<std::size_t>(devices)),
+  Plan plan{.slices = {},
+            .shards = std::vector<std::vector<int>>(static_cast<std::size_t>(devices)),
             .replicas = {kTables - 1}};
   const auto put = [&](const TableSlice& slice, int device) {
     plan.shards[static_cast<std::size_t>(device)].push_back(static_cast<int>(plan.slices.size()));
@@ -70,7 +71,7 @@ inline PlanDocument reported_plan_of(int devices) {
   for (int d = 0; d < devices; ++d) put({0, 0, 64, d * block, block}, d);
   for (int half = 0; half < 2; ++half) put({1, 32 * half, 32, 0, 1 << 15}, 5 * half);
   for (int i = 2; i < kTables - 1; ++i) put({i, 0, 64, 0, 1 << 15}, i % 7);
-  document.cost = {.cost_ms = 6.0, .fits_memory = true};
+  document.cost.devices.clear();
   document.cost.hbm_shares.assign(plan.slices.size(), 1.0);
   document.cost.hbm_shares[static_cast<std::size_t>(devices) + 2] = 0.25;
   for (int d = 0; d < devices; ++d) {

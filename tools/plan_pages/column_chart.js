@@ -4,8 +4,8 @@ const kPrintedWidth = 700;  // Of A4 and Letter.
 // arrow keys go from device to device, Enter chooses one.
 class ColumnChart {
   // series: [{name, values}], values by device. mean: a value with a line across; marked: a device with a triangle
-  // above; both may be undefined. unit: {size, name} of the axis. nodeSize: devices of a node, which are set apart
-  // while they stand in their order. onPoint, onChoose: functions of a device.
+  // above; both may be undefined. unit: {size, name} of the axis. nodeSize: devices of a node; ticks set
+  // nodes apart while devices stand in their order. onPoint, onChoose: functions of a device.
   constructor({ title, series, mean, marked, unit, nodeSize, textOf, onPoint, onChoose }) {
     Object.assign(this, { series, mean, marked, unit, nodeSize, textOf, onPoint });
     this.order = series[0].values.map((_, device) => device);
@@ -81,7 +81,7 @@ class ColumnChart {
   draw(width = this.slider.clientWidth || kPrintedWidth) {
     if (width === this.width && this.order === this.drawn) return;
     Object.assign(this, { width, drawn: this.order, left: 52 });
-    const height = 190;
+    const height = 170;
     const [top, bottom] = [12, height - 22];
     this.slot = (width - this.left) / this.order.length;
     const column = this.slot < 4 ? this.slot : Math.min(0.8 * this.slot, 56);
@@ -124,9 +124,9 @@ class ColumnChart {
       const x = this.left + this.slot * (position + 0.5);
       if (x + 14 < width) draw("text", { x, y: bottom + 16, "text-anchor": "middle" }, String(device));
     });
-    if (this.slot * this.nodeSize >= 8 && this.order.every((device, position) => device === position)) {
+    if (this.slot * this.nodeSize >= 4 && this.order.every((device, position) => device === position)) {
       for (let node = this.nodeSize; node < this.order.length; node += this.nodeSize) {
-        draw("path", { class: "node", d: `M${this.left + this.slot * node} ${top}V${bottom + 5}` });
+        draw("path", { class: "node", d: `M${this.left + this.slot * node} ${bottom}v6` });
       }
     }
     this.cursor = svgElement("rect", { class: "cursor", y: top, height: bottom - top });

@@ -16,7 +16,7 @@ namespace neuroshard::tools {
 namespace {
 
 constexpr std::size_t kMostColumns = 4;  // Plans, this one among them.
-constexpr std::size_t kMostChanged = 5;  // Tables that are listed.
+constexpr std::size_t kMostChanged = 3;  // Tables that are listed.
 
 using Figures = std::vector<std::pair<std::string, std::string>>;
 
@@ -28,14 +28,14 @@ Figures figures_of(const Task& task, const Plan& plan, const PlanCost& cost) {
                        !is_row_block(task, slice);
     if (!whole) cut.insert(slice.table);
   }
-  return {{"cost", format_ms(cost.cost_ms) + " ms"},
-          {"devices", format_count(cost.devices.size())},
-          {"decided by", decided_by(cost)},
-          {"imbalance", format_number(imbalance(cost), 3)},
-          {"longest wait", format_ms(waits.empty() ? 0.0 : std::ranges::max(waits)) + " ms"},
-          {"fullest device", percent_text(fullest_device(cost).share)},
-          {"tables cut", format_count(cut.size())},
-          {"tables replicated", format_count(plan.replicas.size())}};
+  return {
+      {"cost", format_ms(cost.cost_ms) + " ms"},
+      {"devices", format_count(cost.devices.size())},
+      {"decided by", decided_by(cost)},
+      {"imbalance", format_number(imbalance(cost), 3)},
+      {"longest wait", format_ms(waits.empty() ? 0.0 : std::ranges::max(waits)) + " ms"},
+      {"fullest device", percent_text(fullest_device(cost).share)},
+      {"cut, replicated", format_count(cut.size()) + ", " + format_count(plan.replicas.size())}};
 }
 
 /// Where each table is: slices with their devices, and nothing of a replica.
@@ -75,15 +75,13 @@ std::vector<std::optional<std::size_t>> matched_tables(const Task& task, const T
 
 std::string figure_table(const PlanDocument& document, const std::vector<ComparedPlan>& others) {
   std::vector<Figures> columns = {figures_of(document.task, document.plan, document.cost)};
-  std::string html =
-      "<table class=\"compact\"><thead><tr><th scope=\"col\" class=\"text\"><th "
-      "scope=\"col\">this plan";
+  std::vector<TableHead> heads = {{"", "text"}, {"this plan"}};
   for (const ComparedPlan& other : others) {
     if (columns.size() == kMostColumns) break;
-    html += "<th scope=\"col\">" + html_text(other.name);
+    heads.push_back({other.name});
     columns.push_back(figures_of(other.task, other.plan, other.cost));
   }
-  html += "</thead><tbody>\n";
+  std::string html = table_begin(heads);
   for (std::size_t row = 0; row < columns[0].size(); ++row) {
     html += "<tr><th scope=\"row\" class=\"text\">" + columns[0][row].first;
     for (const Figures& column : columns) html += "<td>" + html_text(column[row].second);
@@ -122,36 +120,37 @@ std::string comparison_panel(const PlanDocument& document, const std::vector<Com
                              const std::vector<double>& table_ms) {
   if (others.empty()) return {};
   const ComparedPlan& other = others.front();
-  const std::vector<std::pair<double, int>> changed = changed_tables(document, other, table_ms);
-  std::string html = panel_begin("compared", "Beside " + other.name);
+  std::vector<std::pair<double, int>> changed = changed_tables(document, other, table_ms);
+  std::string html =
+      panel_begin("compared", others.size() > 1 ? "Beside other plans" : "Beside " + other.name);
   html += figure_table(document, others);
-  html +=
-      "<p class=\"note\">" +
-      (document.moves
-           ? counted(changed.size(), "table") + " moved, " +
-                 format_bytes(document.moves->moved_bytes) + " in " +
-                 counted(document.moves->moves.size(), "move")
-           : counted(changed.size(), "table") + " placed otherwise in " + html_text(other.name)) +
-      (changed.size() > kMostChanged ? (document.moves ? "; most bytes of:" : "; the costliest:")
-       : changed.empty()             ? ""
-                                     : ":") +
-      "</p>\n";
+  html += "<p class=\"note\">" + counted(changed.size(), "table");
+  if (document.moves) {
+    html += " moved, " + format_bytes(document.moves->moved_bytes) + " in " +
+            counted(document.moves->moves.size(), "move");
+  } else {
+    html += " placed otherwise in " + html_text(other.name);
+  }
+  html += changed.size() > kMostChanged ? "; the first of them:</p>\n" : "</p>\n";
   if (changed.empty()) return html + "</section>\n";
 
   const ShardingWords here(document.task, document.plan);
   const ShardingWords there(other.task, other.plan);
   const auto matched = matched_tables(document.task, other.task);
-  html +=
-      "<table class=\"compact\"><thead><tr><th scope=\"col\" class=\"text\">table<th "
-      "scope=\"col\" class=\"text\">" +
-      html_text(other.name) + "<th scope=\"col\" class=\"text\">this plan</thead><tbody>\n";
+  const auto words_there = [&](int table) {
+    const std::optional<std::size_t> before = matched[static_cast<std::size_t>(table)];
+    return before ? there.of(static_cast<int>(*before)) : "not there";
+  };
+  // Tables whose words differ come first: slices of others changed places on the same devices.
+  std::ranges::stable_partition(changed, [&](const std::pair<double, int>& table) {
+    return here.of(table.second) != words_there(table.second);
+  });
+  html += table_begin({{"table", "text"}, {other.name, "text"}, {"this plan", "text"}});
   for (std::size_t i = 0; i < std::min(kMostChanged, changed.size()); ++i) {
     const int table = changed[i].second;
-    const std::optional<std::size_t> before = matched[static_cast<std::size_t>(table)];
-    html += "<tr><th scope=\"row\" class=\"text table-name\">" +
+    html += "<tr><th scope=\"row\" class=\"text name\">" +
             html_text(table_label(document.task, table)) + "<td class=\"text\">" +
-            (before ? there.of(static_cast<int>(*before)) : "not there") + "<td class=\"text\">" +
-            here.of(table) + '\n';
+            words_there(table) + "<td class=\"text\">" + here.of(table) + '\n';
   }
   return html + "</tbody></table>\n</section>\n";
 }

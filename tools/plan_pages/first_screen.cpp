@@ -129,6 +129,17 @@ std::string panel_begin(std::string_view id, std::string_view title) {
          "-title\"><h2 id=\"" + name + "-title\">" + html_text(title) + "</h2>\n";
 }
 
+std::string table_begin(const std::vector<TableHead>& heads) {
+  std::string html = "<table class=\"compact\"><thead><tr>";
+  for (const TableHead& head : heads) {
+    html += "<th scope=\"col\"";
+    if (!head.kind.empty()) html += " class=\"" + std::string(head.kind) + '"';
+    if (!head.about.empty()) html += " title=\"" + std::string(head.about) + '"';
+    html += '>' + html_text(head.name);
+  }
+  return html + "</thead><tbody>\n";
+}
+
 std::string percent_text(double share) { return format_number(100.0 * share, 0) + " %"; }
 
 FullestDevice fullest_device(const PlanCost& cost) {
@@ -167,17 +178,18 @@ std::string table_panel(const PlanDocument& document, const std::vector<double>&
                            [&](int table) { return table_ms[static_cast<std::size_t>(table)]; });
   if (tables.size() > kListedTables) tables.resize(kListedTables);
   const ShardingWords words(document.task, document.plan);
-  std::string html = panel_begin("costliest", "Tables that cost most");
-  html +=
-      "<table class=\"compact\"><thead><tr><th scope=\"col\" class=\"text\">table<th "
-      "scope=\"col\">ms<th scope=\"col\" colspan=\"2\" title=\"of the work of all devices\">"
-      "of all work<th scope=\"col\" class=\"text\">sharded</thead><tbody>\n";
+  std::string html = panel_begin("costliest", "Tables that cost most, in ms of all devices") +
+                     table_begin({{"table", "text"},
+                                  {"ms"},
+                                  {"", "bars"},
+                                  {"share", "", "of the work of all devices"},
+                                  {"sharded", "text"}});
   const double most_ms = tables.empty() ? 0.0 : table_ms[static_cast<std::size_t>(tables[0])];
   for (const int table : tables) {
     const double ms = table_ms[static_cast<std::size_t>(table)];
-    html += "<tr><th scope=\"row\" class=\"text\">" + html_text(table_label(document.task, table)) +
-            "<td>" + format_ms(ms) + "<td class=\"bars\">" +
-            bar_of(most_ms > 0.0 ? ms / most_ms : 0.0) + "<td>" +
+    html += "<tr><th scope=\"row\" class=\"text name\">" +
+            html_text(table_label(document.task, table)) + "<td>" + format_ms(ms) +
+            "<td class=\"bars\">" + bar_of(most_ms > 0.0 ? ms / most_ms : 0.0) + "<td>" +
             format_number(all_ms > 0.0 ? 100.0 * ms / all_ms : 0.0, 1) + " %<td class=\"text\">" +
             words.of(table) + '\n';
   }
@@ -187,23 +199,27 @@ std::string table_panel(const PlanDocument& document, const std::vector<double>&
 std::string node_panel(const PlanDocument& document) {
   const std::vector<Node> nodes = nodes_of(document);
   const auto size = static_cast<std::size_t>(std::max(1, document.task.devices_per_node));
-  std::string html = panel_begin(
-      "nodes", counted(nodes.size(), "node") + (nodes.size() > 1 ? ", the busiest first" : ""));
+  std::string html =
+      panel_begin("nodes", counted(nodes.size(), "node") +
+                               (nodes.size() > 1 ? ", the busiest first, in ms" : ", in ms"));
   html +=
-      "<div class=\"scroller\" tabindex=\"0\" role=\"region\" aria-labelledby=\"nodes-title\">"
-      "<table class=\"compact\"><thead><tr><th scope=\"col\">node<th scope=\"col\" class=\"text\">"
-      "devices<th scope=\"col\" title=\"mean work of its devices, and mean waiting\">work, waiting"
-      "<th scope=\"col\">mean ms<th scope=\"col\">most ms<th "
-      "scope=\"col\">fullest</thead><tbody>\n";
+      "<div class=\"scroller\" tabindex=\"0\" role=\"region\" aria-labelledby=\"nodes-title\">" +
+      table_begin({{"node"},
+                   {"devices"},
+                   {"work, wait", "", "mean work of its devices, and mean waiting"},
+                   {"mean", "", "mean work of its devices"},
+                   {"most", "most", "most work of a device"},
+                   {"fullest"}});
   const double most_ms = document.cost.slowest_ms();
   for (const Node& node : nodes) {
     const auto part = [&](double ms) { return most_ms > 0.0 ? ms / most_ms : 0.0; };
-    html += "<tr><th scope=\"row\">" + std::to_string(node.first / size) + "<td class=\"text\">" +
+    html += "<tr><th scope=\"row\">" + std::to_string(node.first / size) + "<td>" +
             std::to_string(node.first) +
             (node.devices > 1 ? " to " + std::to_string(node.first + node.devices - 1) : "") +
             "<td class=\"bars\">" + bar_of(part(node.mean_ms), part(node.wait_ms)) + "<td>" +
-            format_ms(node.mean_ms) + "<td title=\"device " + std::to_string(node.busiest) + "\">" +
-            format_ms(node.work_ms) + "<td>" + percent_text(node.full) + '\n';
+            format_ms(node.mean_ms) + "<td class=\"most\" title=\"device " +
+            std::to_string(node.busiest) + "\">" + format_ms(node.work_ms) + "<td>" +
+            percent_text(node.full) + '\n';
   }
   return html + "</tbody></table></div>\n</section>\n";
 }
@@ -226,12 +242,9 @@ std::string tier_panel(const PlanDocument& document) {
   }
   const FullestDevice fullest = fullest_device(cost);
   std::string html = panel_begin("tiers", "Memory");
-  html +=
-      "<table class=\"compact\"><thead><tr><th scope=\"col\" class=\"text\">tier<th scope=\"col\">"
-      "used<th scope=\"col\">of<th scope=\"col\" colspan=\"2\">all devices<th scope=\"col\">"
-      "fullest</thead><tbody>\n" +
-      tier_row("HBM", hbm_used, hbm,
-               "device " + std::to_string(fullest.device) + ", " + percent_text(fullest.share));
+  html += table_begin({{"tier", "text"}, {"used"}, {"of"}, {"", "bars"}, {"full"}, {"fullest"}}) +
+          tier_row("HBM", hbm_used, hbm,
+                   "device " + std::to_string(fullest.device) + ", " + percent_text(fullest.share));
   const HostMemory& host = document.task.host;
   if (host.bytes == 0 || cost.hbm_shares.empty()) {
     return html + "</tbody></table>\n<p class=\"note\">All rows are in HBM.</p>\n</section>\n";

@@ -32,6 +32,13 @@ namespace neuroshard::tools {
 [[nodiscard]] std::string html_text(std::string_view text);
 /// A section with a head, not closed.
 [[nodiscard]] std::string panel_begin(std::string_view id, std::string_view title);
+struct TableHead {
+  std::string name;
+  std::string_view kind = {};   ///< Class of the cell.
+  std::string_view about = {};  ///< Shown on request.
+};
+/// A small table's head, and the beginning of its body.
+[[nodiscard]] std::string table_begin(const std::vector<TableHead>& heads);
 /// "60 %".
 [[nodiscard]] std::string percent_text(double share);
 

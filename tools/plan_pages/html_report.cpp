@@ -64,19 +64,21 @@ std::vector<ComparedPlan> others_of(const PlanDocument& document, const ReportCo
   return others;
 }
 
-/// Of more devices, the chart takes the whole width.
-constexpr std::size_t kFewDevices = 48;
+/// The chart of more devices takes the whole width, and what is below it one column more.
+constexpr std::size_t kFewDevices = 256;
 
 std::string overview(const PlanDocument& document, const ReportContext& context) {
   const std::vector<double> table_ms = table_work_ms(document.task, document.plan, document.cost);
-  const bool few = document.cost.devices.size() <= kFewDevices;
+  const bool many = document.cost.devices.size() > kFewDevices;
+  const std::string beside = comparison_panel(document, others_of(document, context), table_ms);
+  std::string side = node_panel(document) + tier_panel(document) + replica_panel(document);
+  if (!many) side += beside;
   return figure_list(document.cost, context.bound) + "<div class=\"overview" +
-         (few ? "" : " many") +
+         (many ? " many" : "") + (beside.empty() ? "" : " beside") +
          "\">\n<section class=\"panel\" id=\"work\" aria-label=\"Work and waiting by device\" "
          "hidden></section>\n" +
-         table_panel(document, table_ms) + "<div class=\"side\">\n" + node_panel(document) +
-         tier_panel(document) + replica_panel(document) +
-         comparison_panel(document, others_of(document, context), table_ms) + "</div></div>\n";
+         table_panel(document, table_ms) + "<div class=\"side\">\n" + side + "</div>\n" +
+         (many ? beside : "") + "</div>\n";
 }
 
 /// The figures that the script sorts and draws are in the page's data, in the order of these

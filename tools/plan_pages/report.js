@@ -98,9 +98,9 @@ function showMoves(section, { tables, moves }) {
 
 // Names of tables in panels lead to their slices.
 function linkTables(onChoose) {
-  for (const cell of document.querySelectorAll("#costliest tbody th, #compared tbody th.table-name")) {
+  for (const cell of document.querySelectorAll(".panel th.name")) {
     const name = cell.textContent;
-    const button = element("button", { type: "button", className: "link", title: "Where it sits" }, ...cell.childNodes);
+    const button = element("button", { type: "button", className: "link", title: `Where ${name} sits` }, ...cell.childNodes);
     button.addEventListener("click", () => onChoose(name));
     cell.append(button);
   }

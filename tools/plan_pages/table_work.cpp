@@ -45,7 +45,7 @@ void add_replicas(const Task& task, const Plan& plan, const PlanCost& cost, cons
   struct Replica {
     int table;
     double operator_ms;
-    double gradients;
+    double bytes;
   };
   std::vector<Replica> replicas;
   for (const int id : plan.replicas) {
@@ -55,11 +55,11 @@ void add_replicas(const Task& task, const Plan& plan, const PlanCost& cost, cons
   }
   for (const DeviceCost& device : cost.devices) {
     share_out(device.replicas_ms, replicas, std::mem_fn(&Replica::operator_ms), tables);
-    share_out(device.all_reduce_ms, replicas, std::mem_fn(&Replica::gradients), tables);
+    share_out(device.all_reduce_ms, replicas, std::mem_fn(&Replica::bytes), tables);
   }
 }
 
-/// "3", "0 to 7", "0 to 3, 8 to 11", or their number.
+/// "device 3", "0 to 7", "0 to 3, 8 to 11", or "12 devices".
 std::string ranges_text(const std::vector<int>& devices) {
   constexpr int kMostRanges = 3;
   std::string text;
@@ -72,7 +72,7 @@ std::string ranges_text(const std::vector<int>& devices) {
     if (last > first) text += (last == first + 1 ? ", " : " to ") + std::to_string(devices[last]);
     first = last + 1;
   }
-  return (devices.size() == 1 ? "device " : "devices ") + text;
+  return (devices.size() == 1 ? "device " : "") + text;
 }
 
 }  // namespace
@@ -133,7 +133,7 @@ ShardingWords::ShardingWords(const Task& task, const Plan& plan) : tables_(task.
 
 std::string ShardingWords::of(int table) const {
   const Pieces& pieces = tables_[static_cast<std::size_t>(table)];
-  if (pieces.slices == 0) return "replicated on every device";
+  if (pieces.slices == 0) return "replicated on all";
   const std::string where = " on " + ranges_text(pieces.devices);
   if (pieces.slices == 1) return "whole" + where;
   return (pieces.kind.empty() ? "" : pieces.kind + ": ") +

@@ -10,7 +10,7 @@ namespace neuroshard::tools {
 
 /// [tables]: what each table takes of the work of all devices together, in ms. Models price a
 /// device's tables as one, so its work is shared out: the operator by analytic prices of each slice
-/// alone, all-to-alls by columns and ids, the all-reduce by gradients. Base loads and dense parts
+/// alone, all-to-alls by columns and ids, the all-reduce by memory. Base loads and dense parts
 /// belong to no table, so that the sum may be less than that of work_ms().
 [[nodiscard]] std::vector<double> table_work_ms(const Task& task, const Plan& plan,
                                                 const PlanCost& cost);
@@ -21,7 +21,7 @@ class ShardingWords {
   /// `plan` is valid for `task`.
   ShardingWords(const Task& task, const Plan& plan);
 
-  /// "whole on device 3", "row: 8 blocks on devices 0 to 7", "replicated on every device".
+  /// "whole on device 3", "row: 8 blocks on 0 to 7", "replicated on all".
   [[nodiscard]] std::string of(int table) const;
 
  private:

@@ -170,11 +170,9 @@ TEST_P(FirstScreen, HasTheTenCostliestTablesAndHowTheyAreSharded) {
   const std::string table = of("costliest");
   EXPECT_EQ(count(table, "<tr><th scope=\"row\""), 10U);
   const std::string all = counted(static_cast<std::uint64_t>(GetParam()), "block");
-  EXPECT_THAT(between(table, "<tbody>", "<tr><th scope=\"row\" class=\"text\">table_10"),
-              HasSubstr(">table_0<td>"));
-  EXPECT_THAT(table,
-              AllOf(HasSubstr("row: " + all + " on devices 0 to " + last_),
-                    HasSubstr("whole on device 3"), HasSubstr("column: 2 slices on devices 0, 5")));
+  EXPECT_THAT(table, HasSubstr("<tbody>\n<tr><th scope=\"row\" class=\"text name\">table_0<td>"));
+  EXPECT_THAT(table, AllOf(HasSubstr("row: " + all + " on 0 to " + last_),
+                           HasSubstr("whole on device 3"), HasSubstr("column: 2 slices on 0, 5")));
 }
 
 TEST_P(FirstScreen, HasNodesTheBusiestFirst) {
@@ -182,10 +180,10 @@ TEST_P(FirstScreen, HasNodesTheBusiestFirst) {
   const int nodes = GetParam() / 8;
   EXPECT_EQ(count(table, "<tr><th scope=\"row\""), static_cast<std::size_t>(nodes));
   EXPECT_THAT(table, HasSubstr("<tbody>\n<tr><th scope=\"row\">" + std::to_string(nodes - 1) +
-                               "<td class=\"text\">" + std::to_string(GetParam() - 8) + " to " +
-                               last_ + "<td"));
+                               "<td>" + std::to_string(GetParam() - 8) + " to " + last_ + "<td"));
   // Seven devices work 5 ms and wait 1, the deciding one works 6.
-  EXPECT_THAT(table, HasSubstr("<td title=\"device " + deciding_ + "\">6.00<td>50 %"));
+  EXPECT_THAT(table,
+              HasSubstr("<td class=\"most\" title=\"device " + deciding_ + "\">6.00<td>50 %"));
 }
 
 TEST_P(FirstScreen, HasTiersAndReplicas) {
@@ -213,7 +211,7 @@ TEST_P(FirstScreen, HasThePlanBesideAnother) {
   const std::string html = html_report(
       moved, {.running = ComparedPlan{"the running plan", moved.task, other.plan, other.cost}});
   EXPECT_THAT(html, AllOf(HasSubstr(">Beside the running plan<"),
-                          HasSubstr("1 table moved, 64 B in 1 move:"),
+                          HasSubstr("1 table moved, 64 B in 1 move<"),
                           HasSubstr(">table_10<td class=\"text\">whole on device 4<td ")));
   EXPECT_THAT(html_report(reported_plan()), Not(HasSubstr("id=\"compared\"")));
 }

@@ -25,6 +25,7 @@ if (one("#search")) {
   seen.allRows = rows().length;
   seen.count = one("output").textContent;
   seen.clipped = [...document.querySelectorAll("thead th")]
+    .filter((head) => head.textContent !== "" && head.checkVisibility())
     .filter((head) => {
       const range = document.createRange();
       range.selectNodeContents(head);
