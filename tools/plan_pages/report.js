@@ -25,12 +25,14 @@ function showDevices(work, section, { devices, devices_per_node: nodeSize }, onC
       title: "Work and waiting by device (triangle: it decides; dashes: mean work)",
       series: series(terms, devices.terms),
       mean: rows.reduce((sum, _, device) => sum + sumOf(ofWork, device), 0) / rows.length,
+      weightOf: (device) => sumOf(ofWork, device),
       marked: rows.findIndex((row) => row.classList.contains("deciding")),
       unit: { size: 1, name: "ms" },
     }),
     chart({
       title: "Memory of each device",
       series: series(memory.filter((name) => devices[name].some((bytes) => bytes !== 0)), devices),
+      weightOf: (device) => -devices.free[device],
       unit: unitOfBytes(Math.max(...capacity)),
     }),
   ];

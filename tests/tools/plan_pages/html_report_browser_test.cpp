@@ -144,6 +144,9 @@ TEST_F(HtmlReportInChromium, FirstScreenHasWhatIsLookedForFirst) {
     EXPECT_EQ(wide["costliest"], "table_0");
     const json narrow = seen(html, "--window-size=420,900");
     EXPECT_EQ(narrow["sideways"], false);
+    // No column of a chart is narrower than a pixel.
+    EXPECT_EQ(wide["shared"], "");
+    EXPECT_EQ(narrow["shared"] != "", devices == 1024);
     for (const char* panel :
          {"figures", "work", "costliest", "nodes", "tiers", "replicas", "compared"}) {
       SCOPED_TRACE(panel);

@@ -33,6 +33,7 @@ if (one("#search")) {
       return text.left < cell.left - 1 || text.right > cell.right + 1;
     })
     .map((head) => head.textContent);
+  seen.shared = one("#work .shared").textContent;
   seen.charts = document.querySelectorAll("svg .series").length;
   enter("#search", "NEEDLE");
   seen.needle = rows();
