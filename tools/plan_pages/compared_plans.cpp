@@ -1,11 +1,12 @@
 #include "tools/plan_pages/compared_plans.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
-#include <numeric>
 #include <optional>
 #include <set>
 #include <tuple>
+#include <utility>
 
 #include "neuroshard/waiting.h"
 #include "tools/plan_pages/first_screen.h"
@@ -142,7 +143,7 @@ std::string comparison_panel(const PlanDocument& document, const std::vector<Com
     return before ? there.of(static_cast<int>(*before)) : "not there";
   };
   // Tables whose words differ come first: slices of others changed places on the same devices.
-  std::ranges::stable_partition(changed, [&](const std::pair<double, int>& table) {
+  std::stable_partition(changed.begin(), changed.end(), [&](const std::pair<double, int>& table) {
     return here.of(table.second) != words_there(table.second);
   });
   html += table_begin({{"table", "text"}, {other.name, "text"}, {"this plan", "text"}});

@@ -102,7 +102,8 @@ function showMoves(section, { tables, moves }) {
 function linkTables(onChoose) {
   for (const cell of document.querySelectorAll(".panel th.name")) {
     const name = cell.textContent;
-    const button = element("button", { type: "button", className: "link", title: `Where ${name} sits` }, ...cell.childNodes);
+    const title = `Where ${name} sits`;
+    const button = element("button", { type: "button", className: "link", title }, ...cell.childNodes);
     button.addEventListener("click", () => onChoose(name));
     cell.append(button);
   }

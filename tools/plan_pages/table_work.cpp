@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
+#include <functional>
 
 #include "core/base/message_text.h"
 #include "core/plans/deduplicated_task.h"

@@ -17,7 +17,7 @@ seen.panels = {};
 for (const panel of document.querySelectorAll(".figures, .panel")) {
   const { top, bottom, left, right } = panel.getBoundingClientRect();
   const inside = left >= 0 && right <= innerWidth && panel.scrollWidth <= panel.clientWidth;
-  seen.panels[panel.id || "figures"] = { shown: top < bottom, above: bottom <= innerHeight, begins: top < innerHeight, inside };
+  seen.panels[panel.id || "figures"] = { shown: top < bottom, above: bottom <= innerHeight, inside };
 }
 if (one("#search")) {
   seen.rows = rows().length;
