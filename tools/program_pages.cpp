@@ -227,7 +227,7 @@ _)" + name +
         ;;
     esac
   done
-  # What comes before the options of a command is not looked at.
+  # Words before the options of a command are not looked at.
   words=("${(@)words[at,-1]}")
   ((CURRENT -= at - 1))
   case "$command" in

@@ -1,5 +1,9 @@
 #pragma once
 
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "neuroshard/plan_file.h"
 
 namespace neuroshard::tools {
@@ -36,6 +40,61 @@ inline PlanDocument reported_plan() {
   document.stats->candidates = 20;
   document.task_name = "reported";
   document.weights = "built-in";
+  return document;
+}
+
+/// Nodes of 8 devices, with a part of everything that the first screen of a report shows. Table 0
+/// is in row blocks on all devices, table 1 in two slices of columns, table 11 replicated, the
+/// others whole; rows of table 2 wait in the host's memory. The second last device decides. The
+/// search came across a plan that has table 10 on device 4.
+inline PlanDocument reported_plan_of(int devices) {
+  constexpr int kTables = 12;
+  PlanDocument document = reported_plan();
+  Task& task = document.task;
+  task.devices = devices;
+  task.host = {.bytes = std::int64_t{1} << 30, .link_gb_s = 10.0};
+  task.tables.clear();
+  for (int i = 0; i < kTables; ++i) {
+    task.tables.push_back({.name = "table_" + std::to_string(i),
+                           .rows = 1 << 15,
+                           .dim = 64,
+                           .pooling_factor = i < 2 ? 100.0 : 10.0 + i});
+  }
+  Plan plan{.slices = {},
+            .shards = std::vector<std::vector<int>>(static_cast<std::size_t>(devices)),
+            .replicas = {kTables - 1}};
+  const auto put = [&](const TableSlice& slice, int device) {
+    plan.shards[static_cast<std::size_t>(device)].push_back(static_cast<int>(plan.slices.size()));
+    plan.slices.push_back(slice);
+  };
+  const std::int64_t block = (1 << 15) / devices;
+  for (int d = 0; d < devices; ++d) put({0, 0, 64, d * block, block}, d);
+  for (int half = 0; half < 2; ++half) put({1, 32 * half, 32, 0, 1 << 15}, 5 * half);
+  for (int i = 2; i < kTables - 1; ++i) put({i, 0, 64, 0, 1 << 15}, i % 7);
+  document.cost.devices.clear();
+  document.cost.hbm_shares.assign(plan.slices.size(), 1.0);
+  document.cost.hbm_shares[static_cast<std::size_t>(devices) + 2] = 0.25;
+  for (int d = 0; d < devices; ++d) {
+    const bool deciding = d == devices - 2;
+    DeviceCost& cost =
+        document.cost.devices.emplace_back(DeviceCost{.compute_ms = deciding ? 3.5 : 2.5,
+                                                      .forward_ms = deciding ? 1.0 : 2.0,
+                                                      .backward_ms = 1.0,
+                                                      .replicas_ms = 0.25,
+                                                      .all_reduce_ms = 0.5,
+                                                      .memory_bytes = std::int64_t{1} << 29,
+                                                      .slices = 2,
+                                                      .memory = {.weight_bytes = 1 << 29}});
+    cost.free_bytes = (std::int64_t{1} << 30) - cost.memory_bytes;
+  }
+  document.cost.devices[2].host_bytes = 3 << 20;
+  document.cost.devices[2].fetch_ms = 0.125;
+  CostedPlan other{plan, document.cost};
+  other.plan.shards[3].pop_back();
+  other.plan.shards[4].push_back(plan.shards[3].back());
+  other.cost.cost_ms = 6.5;
+  document.plan = std::move(plan);
+  document.alternatives = {std::move(other)};
   return document;
 }
 

@@ -3,7 +3,6 @@
 #include <CLI/CLI.hpp>
 
 #include "neuroshard/error.h"
-#include "tools/plan_pages/html_report.h"
 
 namespace neuroshard::tools {
 
@@ -27,9 +26,9 @@ ReportOutput::ReportOutput(Console& console, const std::string& path) {
   if (!path.empty()) file_.emplace(console, path);
 }
 
-void ReportOutput::write(const PlanDocument& document) {
+void ReportOutput::write(const PlanDocument& document, const ReportContext& context) {
   if (!file_) return;
-  file_->write(html_report(document));
+  file_->write(html_report(document, context));
   file_->finish();
 }
 

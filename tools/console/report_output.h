@@ -5,6 +5,7 @@
 
 #include "neuroshard/plan_file.h"
 #include "tools/console/result_output.h"
+#include "tools/plan_pages/html_report.h"
 
 namespace CLI {
 class App;
@@ -25,8 +26,11 @@ class ReportOutput {
   /// An empty `path`: nowhere.
   ReportOutput(Console& console, const std::string& path);
 
+  /// Whether there is such a file.
+  [[nodiscard]] bool wanted() const { return file_.has_value(); }
+
   /// Makes the file appear. Call once, last.
-  void write(const PlanDocument& document);
+  void write(const PlanDocument& document, const ReportContext& context);
   void write(const NoPlanDocument& document);
 
  private:

@@ -4,9 +4,11 @@ const kPrintedWidth = 700;  // Width of A4 and Letter.
 // arrow keys go from device to device, Enter chooses one.
 class ColumnChart {
   // series: [{name, values}], values by device. mean: a value with a line across; marked: a device with a triangle
-  // above; both may be undefined. unit: {size, name} of the axis. onPoint, onChoose: functions of a device.
-  constructor({ title, series, mean, marked, unit, textOf, onPoint, onChoose }) {
-    Object.assign(this, { series, mean, marked, unit, textOf, onPoint });
+  // above; both may be undefined. unit: {size, name} of the axis. nodeSize: devices of a node; ticks set
+  // nodes apart while devices stand in their order. weightOf: of devices that share a pixel, the one with most is
+  // drawn. onPoint, onChoose: functions of a device.
+  constructor({ title, series, mean, marked, unit, nodeSize, weightOf, textOf, onPoint, onChoose }) {
+    Object.assign(this, { series, mean, marked, unit, nodeSize, weightOf, textOf, onPoint });
     this.order = series[0].values.map((_, device) => device);
     this.position = -1;
     this.svg = svgElement("svg", { "aria-hidden": "true" });
@@ -25,8 +27,9 @@ class ColumnChart {
       key.style.setProperty("--series", `var(--${name})`);
       return key;
     });
+    this.shared = element("span", { className: "shared" });
     this.figure = element("figure", { className: "chart" },
-      element("figcaption", {}, element("strong", {}, title), ...keys), this.slider);
+      element("figcaption", {}, element("strong", {}, title), ...keys, this.shared), this.slider);
 
     this.slider.addEventListener("keydown", (event) => this.onKey(event, onChoose));
     this.svg.addEventListener("pointermove", (event) => this.onPoint(this.order[this.positionAt(event)]));
@@ -77,13 +80,28 @@ class ColumnChart {
     this.cursor.setAttribute("width", width);
   }
 
+  // [{device, middle, width}] from left to right: no narrower than a pixel.
+  columns() {
+    const each = Math.ceil(1 / this.slot);
+    const columns = [];
+    for (let first = 0; first < this.order.length; first += each) {
+      const devices = this.order.slice(first, first + each);
+      const most = devices.reduce((a, b) => (this.weightOf(b) > this.weightOf(a) ? b : a));
+      const room = devices.length * this.slot;
+      const width = room < 4 ? room : Math.min(0.8 * room, 56);
+      columns.push({ device: most, middle: this.left + this.slot * first + room / 2, width });
+    }
+    this.shared.textContent = each > 1 ? `(of each ${each} devices, the one with most)` : "";
+    return columns;
+  }
+
   draw(width = this.slider.clientWidth || kPrintedWidth) {
     if (width === this.width && this.order === this.drawn) return;
     Object.assign(this, { width, drawn: this.order, left: 52 });
-    const height = 200;
+    const height = 170;
     const [top, bottom] = [12, height - 22];
     this.slot = (width - this.left) / this.order.length;
-    const column = this.slot < 4 ? this.slot : Math.min(0.8 * this.slot, 56);
+    const columns = this.columns();
     const sums = this.order.map((device) => this.series.reduce((sum, { values }) => sum + drawable(values[device]), 0));
     const ticks = axisTicks(Math.max(...sums, this.unit.size * 1e-9) / this.unit.size);
     const scale = (bottom - top) / (ticks[ticks.length - 1] * this.unit.size);
@@ -98,31 +116,32 @@ class ColumnChart {
       const label = tick === ticks[ticks.length - 1] ? ` ${this.unit.name}` : "";
       draw("text", { x: this.left - 6, y: y + 4, "text-anchor": "end" }, String(Number(tick.toPrecision(6))) + label);
     }
-    const below = this.order.map(() => bottom);
+    const below = columns.map(() => bottom);
     for (const { name, values } of this.series) {
       let path = "";
-      this.order.forEach((device, position) => {
+      columns.forEach(({ device, middle, width }, column) => {
         const size = drawable(values[device]) * scale;
         if (size <= 0) return;
-        below[position] -= size;
-        const [x, y, w, h] = [this.left + this.slot * (position + 0.5) - column / 2, below[position], column, size]
-          .map((length) => length.toFixed(2));
+        below[column] -= size;
+        const [x, y, w, h] = [middle - width / 2, below[column], width, size].map((length) => length.toFixed(2));
         path += `M${x} ${y}h${w}v${h}h-${w}z`;
       });
       draw("path", { class: "series", style: `--series: var(--${name})`, d: path });
     }
     if (this.mean !== undefined) draw("path", { class: "mean", d: `M${this.left} ${yOf(this.mean)}H${width}` });
-    const mark = this.order.indexOf(this.marked);
-    if (mark >= 0) {
-      const x = this.left + this.slot * (mark + 0.5);
-      draw("path", { class: "mark", d: `M${x} ${below[mark] - 2}l-4.5 -7h9z` });
-    }
-    const labelled = Math.ceil(34 / this.slot);
+    const mark = columns.findIndex(({ device }) => device === this.marked);
+    if (mark >= 0) draw("path", { class: "mark", d: `M${columns[mark].middle} ${below[mark] - 2}l-4.5 -7h9z` });
+    const labelled = 2 ** Math.max(0, Math.ceil(Math.log2(34 / this.slot)));
     this.order.forEach((device, position) => {
       if (position % labelled !== 0) return;
       const x = this.left + this.slot * (position + 0.5);
       if (x + 14 < width) draw("text", { x, y: bottom + 16, "text-anchor": "middle" }, String(device));
     });
+    if (this.slot * this.nodeSize >= 4 && this.order.every((device, position) => device === position)) {
+      for (let node = this.nodeSize; node < this.order.length; node += this.nodeSize) {
+        draw("path", { class: "node", d: `M${this.left + this.slot * node} ${bottom}v6` });
+      }
+    }
     this.cursor = svgElement("rect", { class: "cursor", y: top, height: bottom - top });
     this.svg.append(this.cursor);
     this.placeCursor();

@@ -1,6 +1,5 @@
 #include "tools/plan_pages/html_report.h"
 
-#include <algorithm>
 #include <map>
 #include <utility>
 #include <vector>
@@ -9,18 +8,17 @@
 #include "neuroshard/version.h"
 #include "neuroshard/waiting.h"
 #include "tools/charts/svg.h"
+#include "tools/plan_pages/first_screen.h"
 #include "tools/plan_pages/moves_report.h"
 #include "tools/plan_pages/plan_report.h"
 #include "tools/plan_pages/report_data.h"
 #include "tools/plan_pages/report_template.h"
+#include "tools/plan_pages/table_work.h"
 
 namespace neuroshard::tools {
 namespace {
 
 using charts::xml_escaped;
-
-/// Text from anywhere, safe within an element and within quotes.
-std::string html_text(std::string_view text) { return xml_escaped(printable(text)); }
 
 /// The template with `values` in the place of their names in {{braces}}. A value that is put in is
 /// not looked at again.
@@ -53,26 +51,34 @@ std::string fact_list(const std::vector<PlanFact>& facts) {
   return html + "</dl>\n";
 }
 
-std::string figure(std::string_view name, const std::string& value, std::string_view about) {
-  return "<div><dt>" + std::string(name) + "</dt><dd>" + value + "<small>" + std::string(about) +
-         "</small></dd></div>\n";
+/// The plan that runs, or some that the search came across.
+std::vector<ComparedPlan> others_of(const PlanDocument& document, const ReportContext& context) {
+  constexpr std::size_t kMostAlternatives = 3;
+  if (context.running) return {*context.running};
+  std::vector<ComparedPlan> others;
+  for (const CostedPlan& other : document.alternatives) {
+    if (others.size() == kMostAlternatives) break;
+    const std::string number = std::to_string(others.size() + 1);
+    others.push_back({"alternative " + number, document.task, other.plan, other.cost});
+  }
+  return others;
 }
 
-std::string figure_list(const PlanCost& cost) {
-  const int deciding = deciding_device(cost);
-  const auto full = [](const DeviceCost& of) {
-    const std::int64_t used = of.memory_bytes + of.reserved_bytes + of.base_bytes;
-    return static_cast<double>(used) / static_cast<double>(used + of.free_bytes);
-  };
-  const auto fullest = std::ranges::max_element(cost.devices, {}, full);
-  return "<dl class=\"figures\">\n" +
-         figure("Cost", format_ms(cost.cost_ms) + " ms", "predicted, per training iteration") +
-         figure("Decided by", decided_by(cost),
-                terms_text(shown_terms(cost), static_cast<std::size_t>(deciding))) +
-         figure("Imbalance", format_number(imbalance(cost), 3), "most work of a device / mean") +
-         figure("Fullest", format_number(100.0 * full(*fullest), 0) + " %",
-                "memory of device " + std::to_string(fullest - cost.devices.begin())) +
-         "</dl>\n";
+/// The chart of more devices takes the whole width, and what is below it one column more.
+constexpr std::size_t kFewDevices = 256;
+
+std::string overview(const PlanDocument& document, const ReportContext& context) {
+  const std::vector<double> table_ms = table_work_ms(document.task, document.plan, document.cost);
+  const bool many = document.cost.devices.size() > kFewDevices;
+  const std::string beside = comparison_panel(document, others_of(document, context), table_ms);
+  std::string side = node_panel(document) + tier_panel(document) + replica_panel(document);
+  if (!many) side += beside;
+  return figure_list(document.cost, context.bound) + "<div class=\"overview" +
+         (many ? " many" : "") + (beside.empty() ? "" : " beside") +
+         "\">\n<section class=\"panel\" id=\"work\" aria-label=\"Work and waiting by device\" "
+         "hidden></section>\n" +
+         table_panel(document, table_ms) + "<div class=\"side\">\n" + side + "</div>\n" +
+         (many ? beside : "") + "</div>\n";
 }
 
 /// The figures that the script sorts and draws are in the page's data, in the order of these
@@ -114,7 +120,7 @@ std::string page(const std::string& task_name, const Task& task, const std::stri
 
 }  // namespace
 
-std::string html_report(const PlanDocument& document) {
+std::string html_report(const PlanDocument& document, const ReportContext& context) {
   std::vector<PlanFact> facts = plan_facts(document);
   if (document.moves) {
     const std::vector<PlanFact> moves = move_facts(document);
@@ -124,9 +130,10 @@ std::string html_report(const PlanDocument& document) {
   std::erase_if(facts, [&](const PlanFact& fact) {
     return fact.label == "note" && fact.text == printable(document.cost.warning);
   });
-  return page(document.task_name, document.task,
-              warning_list(plan_warnings(document)) + figure_list(document.cost) + fact_list(facts),
-              device_section(document.cost), report_data(document));
+  return page(
+      document.task_name, document.task,
+      warning_list(plan_warnings(document)) + overview(document, context) + fact_list(facts),
+      device_section(document.cost), report_data(document));
 }
 
 std::string html_report(const NoPlanDocument& document) {

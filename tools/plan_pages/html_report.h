@@ -1,16 +1,28 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "neuroshard/plan_file.h"
+#include "tools/plan_pages/bound_text.h"
+#include "tools/plan_pages/compared_plans.h"
 
 namespace neuroshard::tools {
 
-/// One HTML file that needs nothing but a browser: what the plan costs and why it may be doubted,
+/// Facts about a plan that a report shows and its document does not have.
+struct ReportContext {
+  std::optional<PlanBound> bound{};
+  std::optional<ComparedPlan> running{};  ///< Else the document's alternatives are compared.
+};
+
+/// One HTML file that needs nothing but a browser. On its first screen are what the plan costs and
+/// how near that is to the lower bound, work and waiting by device and node, the tables that cost
+/// most, memory, replicas, and the plan beside another; below it why the plan may be doubted,
 /// charts and a table of all devices, and every slice, to be searched and sorted. Names in it are
 /// text, whatever they hold. Without scripts it still has all but charts and slices.
-[[nodiscard]] std::string html_report(const PlanDocument& document);
+[[nodiscard]] std::string html_report(const PlanDocument& document,
+                                      const ReportContext& context = {});
 /// Report on a task that has no plan: the reason.
 [[nodiscard]] std::string html_report(const NoPlanDocument& document);
 

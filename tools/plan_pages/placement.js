@@ -30,10 +30,7 @@ class Placement {
     this.count = element("output");
     this.count.htmlFor = "search device";
     const everything = element("button", { type: "button", className: "plain" }, "Show everything");
-    everything.addEventListener("click", () => {
-      this.search.value = "";
-      this.choose("");
-    });
+    everything.addEventListener("click", () => this.find(""));
     for (const input of [this.search, this.device]) input.addEventListener("input", () => this.update());
     section.append(
       element("div", { className: "controls" }, element("label", {}, "Table", this.search),
@@ -47,6 +44,12 @@ class Placement {
   choose(device) {
     this.device.value = device;
     this.update();
+  }
+
+  // Only tables with `name` in theirs, on any device.
+  find(name) {
+    this.search.value = name;
+    this.choose("");
   }
 
   update() {

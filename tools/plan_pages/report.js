@@ -1,6 +1,6 @@
 // The page: charts of devices and their table go together, and lead to what sits on a device.
 
-function showDevices(section, devices, onChoose) {
+function showDevices(work, section, { devices, devices_per_node: nodeSize }, onChoose) {
   const table = section.querySelector("table");
   const rows = [...table.tBodies[0].rows];
   const head = [...table.tHead.rows[0].cells];
@@ -12,7 +12,7 @@ function showDevices(section, devices, onChoose) {
     readout.textContent = textOf(device);
     for (const chart of charts) chart.pointAt(device);
   };
-  const chart = (options) => new ColumnChart({ ...options, textOf, onPoint: point, onChoose });
+  const chart = (options) => new ColumnChart({ ...options, nodeSize, textOf, onPoint: point, onChoose });
   const series = (names, columns) => names.map((name) => ({ name, values: columns[name] }));
   const terms = Object.keys(devices.terms);
   const sumOf = (names, device) => names.reduce((sum, name) => sum + devices.terms[name][device], 0);
@@ -22,21 +22,23 @@ function showDevices(section, devices, onChoose) {
   const capacity = rows.map((_, device) => memory.reduce((sum, name) => sum + devices[name][device], 0));
   const charts = [
     chart({
-      title: "Cost of each device (triangle: it decides; dashes: mean work)",
+      title: "Work and waiting by device (triangle: it decides; dashes: mean work)",
       series: series(terms, devices.terms),
       mean: rows.reduce((sum, _, device) => sum + sumOf(ofWork, device), 0) / rows.length,
+      weightOf: (device) => sumOf(ofWork, device),
       marked: rows.findIndex((row) => row.classList.contains("deciding")),
       unit: { size: 1, name: "ms" },
     }),
     chart({
       title: "Memory of each device",
-      series: series(memory, devices),
+      series: series(memory.filter((name) => devices[name].some((bytes) => bytes !== 0)), devices),
+      weightOf: (device) => -devices.free[device],
       unit: unitOfBytes(Math.max(...capacity)),
     }),
   ];
-  const few = rows.length <= 32 ? "charts few" : "charts";
-  section.querySelector(".table").before(
-    element("div", { className: few }, ...charts.map(({ figure }) => figure)), readout);
+  work.append(charts[0].figure, readout);
+  work.hidden = false;
+  section.querySelector(".table").before(charts[1].figure);
   for (const each of charts) each.draw();
 
   const keys = [
@@ -96,14 +98,29 @@ function showMoves(section, { tables, moves }) {
   list.draw();
 }
 
+// Names of tables in panels lead to their slices.
+function linkTables(onChoose) {
+  for (const cell of document.querySelectorAll(".panel th.name")) {
+    const name = cell.textContent;
+    const title = `Where ${name} sits`;
+    const button = element("button", { type: "button", className: "link", title }, ...cell.childNodes);
+    button.addEventListener("click", () => onChoose(name));
+    cell.append(button);
+  }
+}
+
 function showReport() {
   const data = JSON.parse(document.getElementById("data").textContent);
   if (!data.devices) return;
   const section = document.getElementById("placement");
   const placement = new Placement(section, data, data.devices.free.length);
-  const rows = showDevices(document.getElementById("devices"), data.devices, (device) => {
+  const rows = showDevices(document.getElementById("work"), document.getElementById("devices"), data, (device) => {
     placement.choose(device);
     rows.forEach((row, i) => row.classList.toggle("chosen", i === device));
+    section.scrollIntoView();
+  });
+  linkTables((name) => {
+    placement.find(name);
     section.scrollIntoView();
   });
   if (data.moves) showMoves(document.getElementById("moves"), data);

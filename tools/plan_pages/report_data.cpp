@@ -98,7 +98,8 @@ ReportJson moves_json(const std::vector<TableMove>& moves) {
 }  // namespace
 
 std::string report_data(const PlanDocument& document) {
-  ReportJson data = {{"devices", devices_json(document.cost)},
+  ReportJson data = {{"devices_per_node", document.task.devices_per_node},
+                     {"devices", devices_json(document.cost)},
                      {"tables", tables_json(document.task)},
                      {"slices", slices_json(document.task, document.plan)}};
   if (document.moves) data["moves"] = moves_json(document.moves->moves);

@@ -9,6 +9,7 @@ namespace neuroshard::tools {
 /// Data that the report's script draws, as JSON in which no `<` occurs, so that nothing in it can
 /// end the element that holds it:
 ///
+///     devices_per_node
 ///     devices  {terms: shown_terms() by name, in ms; weights, optimizer, buffers, reserved, free:
 ///              bytes; slices}, each an array [devices]
 ///     tables   {name, dim, rows}, each an array [tables]

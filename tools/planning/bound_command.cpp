@@ -12,7 +12,7 @@
 #include "tools/options/hardware_option.h"
 #include "tools/options/search_options.h"
 #include "tools/options/task_options.h"
-#include "tools/planning/bound_text.h"
+#include "tools/plan_pages/bound_text.h"
 #include "tools/planning/matched_plans.h"
 
 namespace neuroshard::tools {

@@ -10,7 +10,6 @@
 #include "tools/commands.h"
 #include "tools/console/report_output.h"
 #include "tools/plan_pages/plan_report.h"
-#include "tools/planning/bound_text.h"
 
 namespace neuroshard::tools {
 namespace {
@@ -76,9 +75,13 @@ int plan_one(const PlanCommand& command, OutputFormat format, const LoadedTasks&
     return kExitInfeasible;
   }
   std::vector<std::string> notes = plan_notes(loaded.notes, result.cost);
+  ReportContext context;
+  const Hardware machine = loaded.hardware.value_or(hardware_named(kDefaultHardware));
   if (command.bound) {
-    const Hardware machine = loaded.hardware.value_or(hardware_named(kDefaultHardware));
-    notes.push_back(bound_of(machine, task, &*result.plan).text());
+    context.bound = bound_of(machine, task, &*result.plan);
+    notes.push_back(context.bound->text());
+  } else if (report.wanted()) {
+    context.bound = quick_bound_of(machine, task, *result.plan);
   }
   const PlanDocument document{.task = task,
                               .plan = *result.plan,
@@ -94,7 +97,7 @@ int plan_one(const PlanCommand& command, OutputFormat format, const LoadedTasks&
   if (format == OutputFormat::kTable) output.write(plan_page(document, output.style()));
   if (command.list_shards) output.write('\n' + shard_lists(document));
   output.finish();
-  report.write(document);
+  report.write(document, context);
   return kExitOk;
 }
 

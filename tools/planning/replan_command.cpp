@@ -175,7 +175,13 @@ int run_replan(const ReplanCommand& command, Console& console) {
                    ? plan_to_json(document)
                    : plan_page(document, output.style()) + '\n' + moves_page(document));
   output.finish();
-  report.write(document);
+  ReportContext context;
+  if (report.wanted()) {
+    const Hardware machine = loaded.hardware.value_or(hardware_named(kDefaultHardware));
+    context.bound = quick_bound_of(machine, task, *result.plan);
+    context.running = {"the running plan", running.task, running.plan, replanned.running_cost};
+  }
+  report.write(document, context);
   return kExitOk;
 }
 

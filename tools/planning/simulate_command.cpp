@@ -66,7 +66,12 @@ int simulate_one(const Simulated& simulated, OutputFormat format, const LoadedTa
                                                : plan_page(document, output.style()));
   }
   output.finish();
-  report.write(document);
+  ReportContext context;
+  if (report.wanted()) {
+    const Hardware machine = loaded.hardware.value_or(hardware_named(kDefaultHardware));
+    context.bound = quick_bound_of(machine, task, simulated.plan);
+  }
+  report.write(document, context);
   return simulated.cost.fits_memory ? kExitOk : kExitInfeasible;
 }
 

@@ -129,6 +129,35 @@ TEST_F(HtmlReportInChromium, CutsNoHeadOfAColumn) {
   EXPECT_EQ(page["sideways"], false);
 }
 
+// At the size of a laptop's window everything is there without scrolling; on a phone's screen it is
+// below each other, and nothing is wider than that.
+TEST_F(HtmlReportInChromium, FirstScreenHasWhatIsLookedForFirst) {
+  for (const int devices : {8, 128, 1024}) {
+    SCOPED_TRACE(devices);
+    const std::string html =
+        html_report(reported_plan_of(devices),
+                    {.bound = PlanBound{.prices = "prices", .bound_ms = 4.0, .cost_ms = 5.0}});
+    const json wide = seen(html, "--window-size=1280,900");
+    ASSERT_TRUE(wide.contains("bytes")) << dom_ << log_;
+    EXPECT_EQ(wide["sideways"], false);
+    EXPECT_EQ(wide["clipped"], json::array());
+    EXPECT_EQ(wide["costliest"], "table_0");
+    const json narrow = seen(html, "--window-size=420,900");
+    EXPECT_EQ(narrow["sideways"], false);
+    // No column of a chart is narrower than a pixel.
+    EXPECT_EQ(wide["shared"], "");
+    EXPECT_EQ(narrow["shared"] != "", devices == 1024);
+    for (const char* panel :
+         {"figures", "work", "costliest", "nodes", "tiers", "replicas", "compared"}) {
+      SCOPED_TRACE(panel);
+      ASSERT_TRUE(wide["panels"].contains(panel));
+      EXPECT_EQ(wide["panels"][panel], json({{"shown", true}, {"above", true}, {"inside", true}}));
+      EXPECT_EQ(narrow["panels"][panel]["shown"], true);
+      EXPECT_EQ(narrow["panels"][panel]["inside"], true);
+    }
+  }
+}
+
 // Parts that are not from the script are there although the script fails; and such a failure is
 // seen.
 TEST_F(HtmlReportInChromium, IsDarkOnRequestAndHasDevicesWithoutItsScript) {

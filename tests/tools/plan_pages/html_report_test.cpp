@@ -3,9 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <numeric>
 
 #include "core/base/message_text.h"
+#include "neuroshard/waiting.h"
+#include "tools/plan_pages/table_work.h"
 #include "tools/reported_plan.h"
 #include "tools/text/text.h"
 
@@ -33,6 +37,11 @@ std::string between(const std::string& text, const std::string& begin, const std
   return text.substr(start, text.find(end, start) - start);
 }
 
+/// The rows of the first table of a section.
+std::string body_of(const std::string& html, const std::string& section) {
+  return between(html.substr(html.find("id=\"" + section + "\"")), "<tbody>", "</tbody>");
+}
+
 json data_of(const std::string& html) {
   return json::parse(between(html, R"(<script type="application/json" id="data">)", "</script>"));
 }
@@ -44,7 +53,7 @@ TEST(HtmlReport, HasEveryDeviceWithoutScripts) {
   EXPECT_THAT(html, AllOf(HasSubstr("<h1>reported</h1>"), HasSubstr("on 3 devices of 1.00 GiB"),
                           HasSubstr("<dd>6.00 ms<small>"), HasSubstr("<dd>device 1<small>"),
                           HasSubstr("<dd>1.895<small>"), HasSubstr("20 candidates")));
-  const std::string table = between(html, "<tbody>", "</tbody>");
+  const std::string table = body_of(html, "devices");
   EXPECT_EQ(count(table, "<tr"), 3U);
   EXPECT_EQ(count(table, "<tr class=\"deciding\"><th scope=\"row\">1<td>6.00<td>3.00"), 1U);
   EXPECT_EQ(count(html, "<th scope=\"col\">waiting<th scope=\"col\">weights"), 1U);
@@ -132,6 +141,89 @@ TEST(HtmlReport, HasWhatIsMoved) {
   EXPECT_EQ(moves["from"], json({-1, 2}));
   EXPECT_EQ(moves["to"], json({0, 1}));
   EXPECT_EQ(moves["bytes"], json({64, 32}));
+}
+
+class FirstScreen : public ::testing::TestWithParam<int> {
+ protected:
+  std::string of(const std::string& section) const {
+    return between(html_, "<section class=\"panel\" id=\"" + section + "\"", "</section>");
+  }
+
+  const PlanDocument document_ = reported_plan_of(GetParam());
+  const std::string last_ = std::to_string(GetParam() - 1);
+  const std::string deciding_ = std::to_string(GetParam() - 2);
+  const std::string html_ = html_report(
+      document_, {.bound = PlanBound{.prices = "prices", .bound_ms = 4.0, .cost_ms = 5.0}});
+};
+
+TEST_P(FirstScreen, HasCostBoundAndGap) {
+  const std::string figures = between(html_, "<dl class=\"figures\">", "</dl>");
+  EXPECT_THAT(figures, AllOf(HasSubstr("<dd>6.00 ms<small>"),
+                             HasSubstr("<dd>4.00 ms<small>gap 25.0 %: this "
+                                       "plan costs 5.00 ms by prices"),
+                             HasSubstr("<dd>device " + deciding_ + "<small>"),
+                             HasSubstr("waits longest, 1.00 ms"), HasSubstr("<dd>50 %<small>")));
+  EXPECT_THAT(html_report(document_), HasSubstr("not asked for<small>plan --bound"));
+}
+
+TEST_P(FirstScreen, HasTheTenCostliestTablesAndHowTheyAreSharded) {
+  const std::string table = of("costliest");
+  EXPECT_EQ(count(table, "<tr><th scope=\"row\""), 10U);
+  const std::string all = counted(static_cast<std::uint64_t>(GetParam()), "block");
+  EXPECT_THAT(table, HasSubstr("<tbody>\n<tr><th scope=\"row\" class=\"text name\">table_0<td>"));
+  EXPECT_THAT(table, AllOf(HasSubstr("row: " + all + " on 0 to " + last_),
+                           HasSubstr("whole on device 3"), HasSubstr("column: 2 slices on 0, 5")));
+}
+
+TEST_P(FirstScreen, HasNodesTheBusiestFirst) {
+  const std::string table = of("nodes");
+  const int nodes = GetParam() / 8;
+  EXPECT_EQ(count(table, "<tr><th scope=\"row\""), static_cast<std::size_t>(nodes));
+  EXPECT_THAT(table, HasSubstr("<tbody>\n<tr><th scope=\"row\">" + std::to_string(nodes - 1) +
+                               "<td>" + std::to_string(GetParam() - 8) + " to " + last_ + "<td"));
+  // Seven devices work 5 ms and wait 1, the deciding one works 6.
+  EXPECT_THAT(table,
+              HasSubstr("<td class=\"most\" title=\"device " + deciding_ + "\">6.00<td>50 %"));
+}
+
+TEST_P(FirstScreen, HasTiersAndReplicas) {
+  EXPECT_THAT(of("tiers"),
+              AllOf(HasSubstr(">HBM<td>" + format_bytes(std::int64_t{GetParam()} << 29) + "<td>" +
+                              format_bytes(std::int64_t{GetParam()} << 30)),
+                    HasSubstr(">host<td>3.00 MiB<td>"), HasSubstr("<td>device 2, 0 %"),
+                    HasSubstr("1 table cached in HBM: table_2 25 %; fetching rows takes up to "
+                              "0.125 ms")));
+  EXPECT_THAT(of("replicas"), AllOf(HasSubstr("1 table on every device: "), HasSubstr("table_11"),
+                                    HasSubstr(" of each, 0.250 ms of its work, and 0.500 ms")));
+}
+
+TEST_P(FirstScreen, HasThePlanBesideAnother) {
+  const std::string found = of("compared");
+  EXPECT_THAT(found,
+              AllOf(HasSubstr(">Beside alternative 1<"), HasSubstr(">cost<td>6.00 ms<td>6.50 ms"),
+                    HasSubstr("1 table placed otherwise in alternative 1"),
+                    HasSubstr(">table_10<td class=\"text\">whole on device 4<td "
+                              "class=\"text\">whole on device 3")));
+  PlanDocument moved = document_;
+  moved.moves = PlanMoves{
+      .running_cost_ms = 7.5, .moved_bytes = 64, .moves = {{.columns = {10, 0, 64}, .bytes = 64}}};
+  const CostedPlan& other = document_.alternatives[0];
+  const std::string html = html_report(
+      moved, {.running = ComparedPlan{"the running plan", moved.task, other.plan, other.cost}});
+  EXPECT_THAT(html, AllOf(HasSubstr(">Beside the running plan<"),
+                          HasSubstr("1 table moved, 64 B in 1 move<"),
+                          HasSubstr(">table_10<td class=\"text\">whole on device 4<td ")));
+  EXPECT_THAT(html_report(reported_plan()), Not(HasSubstr("id=\"compared\"")));
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, FirstScreen, ::testing::Values(8, 128, 1024));
+
+TEST(TableWork, AddsUpToTheWorkOfDevices) {
+  const PlanDocument document = reported_plan_of(8);
+  const std::vector<double> ms = table_work_ms(document.task, document.plan, document.cost);
+  const std::vector<double> work = work_ms(document.cost);
+  EXPECT_NEAR(std::reduce(ms.begin(), ms.end()), std::reduce(work.begin(), work.end()), 1e-9);
+  EXPECT_GT(std::ranges::min(ms), 0.0);
 }
 
 TEST(HtmlReport, SaysWhyThereIsNoPlan) {

@@ -13,17 +13,27 @@ const press = (key) => one("[role=slider]").dispatchEvent(new KeyboardEvent("key
 
 seen.background = getComputedStyle(document.body).backgroundColor;
 seen.sideways = document.documentElement.scrollWidth > document.documentElement.clientWidth;
+seen.panels = {};
+for (const panel of document.querySelectorAll(".figures, .panel")) {
+  const { top, bottom, left, right } = panel.getBoundingClientRect();
+  const inside = left >= 0 && right <= innerWidth && panel.scrollWidth <= panel.clientWidth;
+  seen.panels[panel.id || "figures"] = { shown: top < bottom, above: bottom <= innerHeight, inside };
+}
 if (one("#search")) {
   seen.rows = rows().length;
   one("#placement .more").click();
   seen.allRows = rows().length;
   seen.count = one("output").textContent;
   seen.clipped = [...document.querySelectorAll("thead th")]
+    .filter((head) => head.textContent !== "" && head.checkVisibility())
     .filter((head) => {
-      const [cell, text] = [head, head.querySelector("button")].map((of) => of.getBoundingClientRect());
-      return text.left < cell.left || text.right > cell.right;
+      const range = document.createRange();
+      range.selectNodeContents(head);
+      const [cell, text] = [head, range].map((of) => of.getBoundingClientRect());
+      return text.left < cell.left - 1 || text.right > cell.right + 1;
     })
     .map((head) => head.textContent);
+  seen.shared = one("#work .shared").textContent;
   seen.charts = document.querySelectorAll("svg .series").length;
   enter("#search", "NEEDLE");
   seen.needle = rows();
@@ -31,6 +41,9 @@ if (one("#search")) {
   enter("#device", "1");
   seen.deviceOne = rows();
   enter("#device", "");
+  one("#costliest .link").click();
+  seen.costliest = one("#search").value;
+  enter("#search", "");
   sort("placement", 5);
   seen.smallest = rows()[0];
   sort("placement", 5);

@@ -121,8 +121,11 @@ void bind_replanning(nb::module_& module, nb::class_<PythonPlanner>& planner) {
         return page;
       });
   add_html_methods(replan_result, [](const TaskReplanResult& result) {
-    return result.found.result.plan ? tools::html_report(document_of(result))
-                                    : html_of(result.found);
+    if (!result.found.result.plan) return html_of(result.found);
+    const CostedTaskPlan& running = result.running;
+    return tools::html_report(
+        document_of(result), {.running = tools::ComparedPlan{"the running plan", running.task->task,
+                                                             running.plan, running.cost}});
   });
   planner.def(
       "replan", &replan, "task"_a, "running_task"_a, "running_plan"_a, nb::kw_only(),

@@ -566,7 +566,7 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
                 "load them",
                 ", ".join(uneven),
             )
-        # What the plan store keeps says nothing of caches.
+        # Files of the plan store say nothing of caches.
         return [*chosen.options, *others], chosen.complete and not in_host
 
     def _refusal(self, table: ModelTable) -> str | None:

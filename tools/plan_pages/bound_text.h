@@ -24,4 +24,9 @@ struct PlanBound {
 /// `plan` may be null. Throws Error if it is not valid for `task`.
 [[nodiscard]] PlanBound bound_of(const Hardware& machine, const Task& task, const Plan* plan);
 
+/// bound_of() where it takes milliseconds and `plan` is valid; else nothing. For pages that nobody
+/// has asked for a bound.
+[[nodiscard]] std::optional<PlanBound> quick_bound_of(const Hardware& machine, const Task& task,
+                                                      const Plan& plan);
+
 }  // namespace neuroshard::tools

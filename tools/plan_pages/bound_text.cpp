@@ -1,4 +1,4 @@
-#include "tools/planning/bound_text.h"
+#include "tools/plan_pages/bound_text.h"
 
 #include "core/base/message_text.h"
 #include "neuroshard/cost_bound.h"
@@ -34,6 +34,15 @@ PlanBound bound_of(const Hardware& machine, const Task& task, const Plan* plan) 
     bound.cost_ms = analytic_plan_cost(machine.gpu, machine.network, task, *plan).cost_ms;
   }
   return bound;
+}
+
+std::optional<PlanBound> quick_bound_of(const Hardware& machine, const Task& task,
+                                        const Plan& plan) {
+  // With fewer tables a device the bound tries more ways to cut each, for up to some seconds.
+  constexpr std::size_t kQuickTablesPerDevice = 8;
+  const std::size_t many = kQuickTablesPerDevice * static_cast<std::size_t>(task.devices);
+  if (task.tables.size() <= many || !check_plan(plan, task).empty()) return std::nullopt;
+  return bound_of(machine, task, &plan);
 }
 
 }  // namespace neuroshard::tools
