@@ -22,7 +22,7 @@ void add_common_options(CLI::App& command, CommonOptions& options) {
                   "Weights file, 'builtin', or 'checkpoints': those in --data")
       ->type_name("FILE")
       ->capture_default_str();
-  command.add_option("--json", options.json, "Results as Google Benchmark writes them")
+  command.add_option("--json", options.json, "File for results, as Google Benchmark writes them")
       ->type_name("FILE");
 }
 
@@ -37,7 +37,7 @@ void add_set_options(CLI::App& command, SetOptions& options, const std::string& 
                   "Task sets of --data, e.g. 4gpu_dim128 (default: " + default_sets + ")")
       ->delimiter(',')
       ->type_name("NAME,...");
-  command.add_option("--tasks", options.max_tasks, "At most so many tasks of each set")
+  command.add_option("--tasks", options.max_tasks, "Most tasks of each set")
       ->check(CLI::Range(std::size_t{1}, std::size_t{1000000}));
 }
 

@@ -24,13 +24,14 @@ namespace neuroshard::bench {
 namespace {
 
 constexpr const char* kKernelsFooter =
-    R"(First, cycles for which loads from shared memory keep a multiprocessor busy, as its own clock
-counts them: where a load takes more cycles than the fp32 units need for what is done with it, loads
-are the bound. Then each kernel on inputs that are in device memory already, timed by CUDA events. Results are
-compared with the CPU's first. 'nothing' is an empty launch: what an event pair shows at least.
-'of ceiling' counts the multiply-adds of the networks, against a kernel of nothing but FMA in the
-same run. 'modelled us' is what the chain of dependent steps takes by the model of docs/kernels.md, at
-1.98 GHz. Without a usable device the command says so and measures nothing.)";
+    R"(Measures first the cycles for which loads from shared memory keep a multiprocessor busy,
+by its own clock: where a load takes more cycles than the fp32 units need for what is done with
+it, loads are the bound. Then it times each kernel by CUDA events, on inputs that are in device
+memory already. Results are compared with the CPU's first. 'nothing' is an empty launch, the least
+that an event pair shows. 'of ceiling' compares the multiply-adds of the networks with a kernel of
+nothing but FMA in the same run. 'modelled us' is the time of the chain of dependent steps by the
+model of docs/kernels.md, at 1.98 GHz. Without a usable device the command says so and measures
+nothing.)";
 
 struct KernelsOptions {
   CommonOptions common;
@@ -158,7 +159,7 @@ void add_kernels_command(CLI::App& program, Action& chosen) {
   CLI::App* command = program.add_subcommand("kernels", "Time of each CUDA kernel on the GPU");
   command->footer(kKernelsFooter);
   add_common_options(*command, options->common);
-  command->add_option("--repetitions", options->repetitions, "Measurements of each")
+  command->add_option("--repetitions", options->repetitions, "Measurements of each case")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
   command->add_option("--min-seconds", options->min_seconds, "Time of one measurement")
@@ -166,7 +167,7 @@ void add_kernels_command(CLI::App& program, Action& chosen) {
       ->capture_default_str();
   command->add_flag("--loads-only", options->loads_only, "Only the loads from shared memory");
   command->add_flag("--host-rows", options->host_rows,
-                    "Only how fast scattered rows come from the host's memory, and go back");
+                    "Only the speed of scattered rows from the host's memory, and back");
   command->add_option("--only", options->only, "Only kernels whose names have this text")
       ->type_name("TEXT");
   command->callback([options, &chosen] {

@@ -30,11 +30,11 @@ namespace neuroshard::bench {
 namespace {
 
 constexpr const char* kJudgeFooter =
-    R"(How far plans of each effort are from the cheapest plan that is known: the cheapest of them, or what a
-judge finds from it, which anneals whole plans of any widths and ways by their price alone and shares
-nothing with the planner. By 'predicted' prices, which the search minimises, or by 'analytic' ones, errors
-of the cost models included, beside what no plan costs less than. CPU times are those of the plans, on
-one thread.
+    R"(Measures how far plans of each effort are from the cheapest plan that is known: the
+cheapest of them, or one that a judge finds from it. The judge anneals whole plans of any widths
+and ways by their price alone and shares nothing with the planner. Prices are 'predicted', which
+the search minimises, or 'analytic', which include errors of the cost models and come with a bound
+that no plan is below. CPU times are those of the plans, on one thread.
 
 Examples:
   nsbench judge --sets mlperf_dlrm_v2_criteo1tb_multihot --devices 8,16,32,64
@@ -163,15 +163,15 @@ void add_judge_command(CLI::App& program, Action& chosen) {
       ->check(seconds_between(0.01, 86400.0));
   command->add_option("--seed", options->judge.seed, "Seed of the judge and of random tasks")
       ->capture_default_str();
-  command->add_option("--prices", options->prices, "What plans are judged by")
+  command->add_option("--prices", options->prices, "Prices that plans are judged by")
       ->capture_default_str()
       ->check(CLI::IsMember({"predicted", "analytic"}));
-  command->add_option("--efforts", options->efforts, "Whose plans are judged")
+  command->add_option("--efforts", options->efforts, "Efforts whose plans are judged")
       ->capture_default_str()
       ->delimiter(',');
   command
       ->add_option("--random-tasks", options->random_tasks,
-                   "In place of table sets, so many drawn tasks on each number of devices")
+                   "Drawn tasks on each number of devices, in place of table sets")
       ->capture_default_str()
       ->check(CLI::Range(0, 1000000));
   command->callback(

@@ -16,11 +16,11 @@ namespace neuroshard::bench {
 namespace {
 
 constexpr const char* kMeasuredFooter =
-    R"(Analytic costs (docs/analytic_costs.md) beside what others measured and published: all-to-alls,
-all-reduces, the embedding operator, training iterations. Ratios are analytic over measured times:
-by term their geometric mean, spread (exp of the standard deviation of their logarithms), least and
-most. A test holds terms of four measurements and more to the limits. Iterations that embeddings are
-a small part of have no analytic time; only --rows lists them.
+    R"(Analytic costs (docs/analytic_costs.md) beside what others measured and published:
+all-to-alls, all-reduces, the embedding operator, training iterations. Ratios are analytic over
+measured times: by term their geometric mean, spread (exp of the standard deviation of their
+logarithms), least and most. A test holds terms of four measurements and more to the limits.
+Iterations with a small part of embeddings have no analytic time; only --rows lists them.
 
 Examples:
   nsbench measured
@@ -67,7 +67,7 @@ void add_measured_command(CLI::App& program, Action& chosen) {
       program.add_subcommand("measured", "Analytic costs beside published measurements");
   command->footer(kMeasuredFooter);
   command->add_option("--data", options->data, "Folder of the measurements")->capture_default_str();
-  command->add_flag("--rows", options->rows, "Each measurement, too");
+  command->add_flag("--rows", options->rows, "Also list each measurement");
   command->callback([options, &chosen] {
     chosen = [options](std::ostream& out) { run_measured(*options, out); };
   });

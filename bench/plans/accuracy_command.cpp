@@ -17,15 +17,16 @@ namespace neuroshard::bench {
 namespace {
 
 constexpr const char* kAccuracyFooter =
-    R"(Costs that the weights predict for whole plans, over the analytic costs of the same plans
-(docs/analytic_costs.md). The plans: every table halved to at most 4, 8, ... 256
-columns and placed greedily, on all devices and on half of them; and those of the search, with replicas
-and row blocks; for public models' tables and for random tasks of small and large tables. Cases that do
-not fit are left out. MAPE is the mean of |predicted - analytic| / analytic, bias the mean of
-(predicted - analytic) / analytic; then the least, 5 %, median, 95 % and largest ratio of the two.
-The next columns say which term is off: the mean of predicted - analytic of the term, of the device
-that costs most, over the analytic cost of the plan. At the end the geometric mean of the plans' analytic
-costs: with other weights the search finds other plans of the same tasks.
+    R"(Compares the costs that the weights predict for whole plans with the analytic costs of
+these plans (docs/analytic_costs.md). Some plans halve every table to at most 4, 8, ... 256
+columns and place the parts greedily, on all devices and on half of them; the others are the
+search's, with replicas and row blocks. Tasks are of public models' tables, and random ones of
+small and large tables. Cases that do not fit are left out. MAPE is the mean of |predicted -
+analytic| / analytic, bias the mean of (predicted - analytic) / analytic; then come the least, 5
+%, median, 95 % and largest ratio of the two. The next columns say which term is off: the mean of
+its predicted - analytic, for the device that costs most, divided by the analytic cost of the
+plan. The last one is the geometric mean of the plans' analytic costs: with other weights the
+search finds other plans of the same tasks.
 
 Examples:
   nsbench accuracy
@@ -136,7 +137,7 @@ void add_accuracy_command(CLI::App& program, Action& chosen) {
       ->capture_default_str();
   command
       ->add_option("--hardware", options->hardware,
-                   "Of built-in weights, and of the datasheets that plans are priced by")
+                   "Hardware of built-in weights, and of the datasheets that price plans")
       ->type_name("NAME")
       ->capture_default_str();
   command->add_option("--devices", options->devices, "Device counts")
@@ -144,14 +145,15 @@ void add_accuracy_command(CLI::App& program, Action& chosen) {
       ->check(CLI::Range(1, kMaxDevices))
       ->capture_default_str();
   command->add_option("--memory-gb", options->memory_gib, "GiB of a device")->capture_default_str();
-  command->add_option("--random-tasks", options->random_tasks, "Random tasks of each device count")
+  command->add_option("--random-tasks", options->random_tasks, "Random tasks per device count")
       ->check(CLI::Range(0, 100000))
       ->capture_default_str();
-  command->add_option("--seed", options->seed, "Of random tasks")->capture_default_str();
-  command->add_option("--effort", options->effort, "Of the search")->capture_default_str();
+  command->add_option("--seed", options->seed, "Seed of random tasks")->capture_default_str();
+  command->add_option("--effort", options->effort, "Effort of the search")->capture_default_str();
   command
-      ->add_option("--weight-type", options->weight_type,
-                   "Of all tables, or '" + std::string(kMixedTypes) + "': all types in turn")
+      ->add_option(
+          "--weight-type", options->weight_type,
+          "Weights of all tables, or '" + std::string(kMixedTypes) + "': all types in turn")
       ->type_name("NAME")
       ->capture_default_str();
   command->add_flag("--no-search", options->no_search, "Leave out the search's plans");

@@ -25,9 +25,10 @@ namespace neuroshard::bench {
 namespace {
 
 constexpr const char* kConstraintsFooter =
-    R"(What devices that differ, rules, groups and links cost the search: its time over that of the plain
-task, and the plan's predicted cost over that of the plain plan. Each task gets, one by one and all at
-once (whatever needs no more than the memory that the plain task has):
+    R"(Compares tasks that have rules, groups, links and devices that differ with plain tasks: the
+search's time and the plan's predicted cost, divided by those of the plain task. Each task gets
+these variants, one by one and all at once (those that need no more memory than the plain task
+has):
 
   equal     the plain task again, its devices listed: how exact the times are
   memory    devices of 1 to 2 times the memory: the plain plan is still one
@@ -37,18 +38,18 @@ once (whatever needs no more than the memory that the plain task has):
   devices   a third of the tables may only go to half of the devices
   nodes     a third of the tables may only go to half of the nodes of 4 devices
   together  small tables are kept together, three of each
-  apart     of the large tables, each two are kept apart
-  links     nodes of 8 devices, or of half of those that there are, share an adapter of 25 GB/s
+  apart     every two of the large tables are kept apart
+  links     nodes of 8 devices, or of half of all devices, share an adapter of 25 GB/s
   all       all of these but nodes and links
   all_links all of these but nodes
 
-Edits, and evaluations of the networks for computing and communication, count the work of a search where
-times depend on what else a machine does.
+Edits, and evaluations of the networks for computing and communication, count the work of a
+search, while times depend on what else a machine does.
 
 Examples:
   nsbench constraints                                  # 8, 16, 64 and 128 devices
   nsbench constraints --devices 16 --variants memory,links --rounds 5
-  nsbench constraints --golden-tasks 10                # of each published set, too)";
+  nsbench constraints --golden-tasks 10                # also 10 of each published set)";
 
 struct ConstraintsOptions {
   TableSetOptions cases{.devices = {8, 16, 64, 128}};
@@ -345,24 +346,25 @@ void run_constraints(const ConstraintsOptions& options, std::ostream& out) {
 void add_constraints_command(CLI::App& program, Action& chosen) {
   const auto options = std::make_shared<ConstraintsOptions>();
   CLI::App* command = program.add_subcommand(
-      "constraints", "What devices that differ, rules, groups and links cost the search");
+      "constraints", "Cost of rules, groups, links and devices that differ to the search");
   command->footer(kConstraintsFooter);
   add_table_set_options(*command, options->cases);
   command->add_option("--data", options->golden, "Folder of the golden data")
       ->capture_default_str();
   command
       ->add_option("--golden-tasks", options->golden_tasks,
-                   "So many tasks of each published set, too")
+                   "Also plan this many tasks of each published set")
       ->check(CLI::Range(0, 100000))
       ->capture_default_str();
-  command->add_option("--variants", options->variants, "Some of those below; default: all")
+  command
+      ->add_option("--variants", options->variants, "Variants, some of those below; default: all")
       ->delimiter(',');
-  command->add_option("--effort", options->effort, "Effort")->capture_default_str();
+  command->add_option("--effort", options->effort, "Effort of the search")->capture_default_str();
   command->add_option("--cuts", options->cuts, "Cuts of all plans")->capture_default_str();
-  command->add_option("--rounds", options->rounds, "A time is the median of so many")
+  command->add_option("--rounds", options->rounds, "Rounds of each case, whose median time counts")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
-  command->add_flag("--list", options->list, "A line for each case, too");
+  command->add_flag("--list", options->list, "Also print a line for each case");
   command->callback([options, &chosen] {
     chosen = [options](std::ostream& out) { run_constraints(*options, out); };
   });

@@ -30,12 +30,12 @@ namespace neuroshard::bench {
 namespace {
 
 constexpr const char* kCutsFooter =
-    R"(What plans gain that may replicate tables and cut them by rows over plans by columns alone, judged by
-analytic costs (docs/analytic_costs.md: one A100 a device), ids and all-reduces included. Ratios are
-cost by columns over cost of any cuts, and times CPU times of both, on one thread.
-With --replica-gradients touched, each task is also planned with replicas whose devices gather the rows
-that are touched in place of an all-reduce of all: of all tables, and of those for which that moves fewer
-bytes.
+    R"(Compares plans that may replicate tables and cut them by rows with plans by columns alone,
+judged by analytic costs (docs/analytic_costs.md: each device is an A100), ids and all-reduces
+included. Ratios are cost by columns divided by cost of any cuts; times are CPU times of both, on
+one thread. With --replica-gradients touched, each task is also planned with replicas whose
+devices gather the touched rows in place of an all-reduce of all rows: once for all tables, and
+once for those for which that moves fewer bytes.
 
 Examples:
   nsbench cuts
@@ -290,22 +290,21 @@ void run_cuts(const CutsOptions& options, std::ostream& out) {
 
 void add_cuts_command(CLI::App& program, Action& chosen) {
   const auto options = std::make_shared<CutsOptions>();
-  CLI::App* command = program.add_subcommand("cuts", "What replicas and row blocks gain");
+  CLI::App* command = program.add_subcommand("cuts", "Gain of replicas and row blocks");
   command->footer(kCutsFooter);
   add_table_set_options(*command, options->cases);
-  command->add_option("--effort", options->effort, "Effort")->capture_default_str();
+  command->add_option("--effort", options->effort, "Effort of the search")->capture_default_str();
   command
       ->add_option("--replica-gradients", options->replica_gradients,
                    "dense, or touched: compare both")
       ->capture_default_str();
   command
-      ->add_option(
-          "--random-tasks", options->random_tasks,
-          "So many random tasks of small and large tables, one dim in eight no power of two, "
-          "of each device count in place of the table sets")
+      ->add_option("--random-tasks", options->random_tasks,
+                   "Random tasks per device count, in place of the table sets: small and large "
+                   "tables, one dim in eight no power of two")
       ->check(CLI::Range(0, 100000))
       ->capture_default_str();
-  command->add_option("--seed", options->seed, "Of random tasks")->capture_default_str();
+  command->add_option("--seed", options->seed, "Seed of random tasks")->capture_default_str();
   command->add_option("--svg", options->svg, "Draw the ratios by set and devices")
       ->type_name("FILE");
   command->callback(

@@ -21,12 +21,12 @@ namespace neuroshard::bench {
 namespace {
 
 constexpr const char* kDeadlineFooter =
-    R"(How late plans with a deadline come. Every table set is planned with thorough effort, again and
-again, with deadlines from 0.1 to 100 ms. Overshoot is the time from the deadline to the return of
-plan(). A busy machine takes the core away for a while, whatever runs on it; 'undisturbed' plans had
-the core but for 0.1 ms at most. 'no plan' counts returns before there was one; 'cost' is the
-geometric mean, over cases that had a plan at each deadline, of the median cost over that at the
-longest deadline.
+    R"(Measures how late plans with a deadline come. Every table set is planned with thorough
+effort, again and again, with deadlines from 0.1 to 100 ms. Overshoot is the time from the
+deadline to the return of plan(). A busy machine takes the core away for a while, whatever runs on
+it; 'undisturbed' plans lost the core for 0.1 ms at most. 'no plan' counts returns before there
+was one; 'cost' is the geometric mean, over cases that had a plan at each deadline, of the median
+cost divided by that at the longest deadline.
 
 Example:
   nsbench deadline --plans 10000 --devices 16,128)";
@@ -130,7 +130,7 @@ void add_deadline_command(CLI::App& program, Action& chosen) {
   CLI::App* command = program.add_subcommand("deadline", "How late plans with a deadline come");
   command->footer(kDeadlineFooter);
   add_table_set_options(*command, options->cases, 1, "--data");
-  command->add_option("--plans", options->plans, "Plans, at least")
+  command->add_option("--plans", options->plans, "Least number of plans")
       ->check(CLI::Range(1, 10000000))
       ->capture_default_str();
   command->add_option("--deadlines-ms", options->deadlines_ms, "Deadlines")

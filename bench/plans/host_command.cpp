@@ -20,18 +20,18 @@ namespace neuroshard::bench {
 namespace {
 
 constexpr const char* kHostFooter =
-    R"(Plans tables that are larger than all HBM, and says which share of the bytes that are looked up comes
-from hosts' memory: by plans whose hottest rows are in HBM, and by three ways to share out all HBM, as if
-devices were one:
+    R"(Plans tables that are larger than all HBM, and says which share of the looked-up bytes
+comes from hosts' memory: for plans whose hottest rows are in HBM, and for three ways to share out
+all HBM, as if all devices were one:
 
-  whole    whole tables, those that are looked up most often for their bytes first
+  whole    whole tables, those with most lookups per byte first
   one      the same share of the rows of each table, hottest first: one cache_load_factor for all
-  least    rows by lookups for their bytes, whichever their tables: no plan has fewer
-  plan     what the plan has
+  least    rows with most lookups per byte, of any table: no plan has fewer
+  plan     the plan's share
 
-Beside it what a device waits for its host at most, and what the plan costs; both with rows that are put
-into HBM for good ("static") and with a cache of rows that were looked up last ("lru"). "recshard": what
-the plan of that algorithm costs with the former.
+The table also has the longest wait of a device for its host, and the cost of the plan: both with
+rows that stay in HBM for good ("static") and with a cache of the rows that were looked up last
+("lru"). "recshard" is the cost of that algorithm's plan with static rows.
 
 Examples:
   nsbench host                                        # 1 to 16 devices of 40 GiB
@@ -232,12 +232,12 @@ void report_hosts(const HostOptions& options, std::ostream& out) {
 void add_host_command(CLI::App& program, Action& chosen) {
   auto options = std::make_shared<HostOptions>();
   CLI::App* const command = program.add_subcommand(
-      "host", "Tables that are larger than all HBM: what comes from hosts' memory");
+      "host", "Tables that are larger than all HBM: share that comes from hosts' memory");
   command->footer(kHostFooter);
   add_table_set_options(*command, options->cases);
-  command->add_option("--link-gb-s", options->link_gb_s, "Between a device and its host")
+  command->add_option("--link-gb-s", options->link_gb_s, "Bandwidth between a device and its host")
       ->check(CLI::Range(kLeastGbPerSecond, kMostGbPerSecond));
-  command->add_option("--effort", options->effort, "Of the search: fast, default, thorough");
+  command->add_option("--effort", options->effort, "Effort of the search: fast, default, thorough");
   command->callback([options, &chosen] {
     chosen = [options](std::ostream& out) { report_hosts(*options, out); };
   });

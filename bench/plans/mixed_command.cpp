@@ -23,13 +23,14 @@ namespace neuroshard::bench {
 namespace {
 
 constexpr const char* kMixedFooter =
-    R"(What a plan gains that knows which devices are fast. Half of the devices are the first GPU of --gpus,
-half the second; the built-in models predict costs of an A100. 'blind' is the plan of so many equal
-devices, 'told' that of a task that gives the second half its speed: what the tables of the blind plan
-cost on the first GPU over what they cost on the second. Both are judged by analytic costs, each
-device as the GPU that it is, on one network; 'predicted' is by the models and speeds that the plan
-was made with, by which it should never be dearer. 'all fast' is the blind plan if all devices were
-the second GPU: no plan for half of them should be expected to come far below that.
+    R"(Measures what a plan gains that knows which devices are fast. Half of the devices are the
+first GPU of --gpus, half the second; the built-in models predict costs of an A100. 'blind' is the
+plan of as many equal devices, 'told' that of a task that gives the second half its speed: the
+cost of the blind plan's tables on the first GPU divided by that on the second. Both are judged by
+analytic costs, each device as the GPU that it is, on one network; 'predicted' is by the models
+and speeds that the plan was made with, by which it should never be dearer. 'all fast' is the
+blind plan if all devices were the second GPU: no plan for half of them should be expected to come
+far below that.
 
 Examples:
   nsbench mixed                                         # 64 A100 and 64 H100
@@ -164,7 +165,7 @@ void run_mixed(const MixedOptions& options, std::ostream& out) {
 void add_mixed_command(CLI::App& program, Action& chosen) {
   const auto options = std::make_shared<MixedOptions>();
   CLI::App* command =
-      program.add_subcommand("mixed", "What plans gain that know which devices are fast");
+      program.add_subcommand("mixed", "Gain of plans that know which devices are fast");
   command->footer(kMixedFooter);
   add_table_set_options(*command, options->cases, 2);
   command->add_option("--gpus", options->gpus, "Two GPUs of the analytic costs, the slower first")
@@ -172,7 +173,7 @@ void add_mixed_command(CLI::App& program, Action& chosen) {
       ->capture_default_str();
   command->add_option("--network", options->network, "Network of the analytic costs")
       ->capture_default_str();
-  command->add_option("--effort", options->effort, "Effort")->capture_default_str();
+  command->add_option("--effort", options->effort, "Effort of the search")->capture_default_str();
   command->add_option("--cuts", options->cuts, "Cuts of all plans")->capture_default_str();
   command->add_option("--threads", options->threads, "Threads of one plan")
       ->check(CLI::Range(1, 1024))

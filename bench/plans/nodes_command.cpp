@@ -23,10 +23,11 @@ namespace neuroshard::bench {
 namespace {
 
 constexpr const char* kNodesFooter =
-    R"(What plans gain that know the links of nodes over plans made without them, both judged by
-analytic costs of those links (docs/analytic_costs.md). Ratios are cost of the plan made without links
-over that of the plan made with them, predicted cost of the latter over its analytic one, and CPU time
-with links over without, on one thread. By default nodes of 8 share one adapter of 25 GB/s.
+    R"(Compares plans that know the links of nodes with plans made without them, both judged by
+analytic costs of those links (docs/analytic_costs.md). Ratios are the cost of the plan made
+without links divided by that of the plan made with them, the predicted cost of the latter divided
+by its analytic one, and the CPU time with links divided by that without, on one thread. By
+default nodes of 8 share one adapter of 25 GB/s.
 
 Examples:
   nsbench nodes
@@ -104,10 +105,10 @@ void run_nodes(const NodesOptions& options, std::ostream& out) {
 
 void add_nodes_command(CLI::App& program, Action& chosen) {
   const auto options = std::make_shared<NodesOptions>();
-  CLI::App* command = program.add_subcommand("nodes", "What plans gain that know links of nodes");
+  CLI::App* command = program.add_subcommand("nodes", "Gain of plans that know links of nodes");
   command->footer(kNodesFooter);
   add_table_set_options(*command, options->cases);
-  command->add_option("--effort", options->effort, "Effort")->capture_default_str();
+  command->add_option("--effort", options->effort, "Effort of the search")->capture_default_str();
   command->add_option("--cuts", options->cuts, "Cuts of both plans")->capture_default_str();
   command->add_option("--devices-per-node", options->devices_per_node, "Devices of a node")
       ->check(CLI::Range(1, kMaxDevices))
@@ -118,10 +119,12 @@ void add_nodes_command(CLI::App& program, Action& chosen) {
         ->check(CLI::Range(0.0, kMostGbPerSecond))
         ->capture_default_str();
   };
-  add_link("--in-node-gb-s", options->links.in_node_gb_s, "Of a device in its node; 0: NVLink 3");
+  add_link("--in-node-gb-s", options->links.in_node_gb_s,
+           "Bandwidth of a device in its node; 0: NVLink 3");
   add_link("--between-nodes-gb-s", options->links.between_nodes_gb_s,
-           "Of a device to other nodes; 0: HDR InfiniBand");
-  add_link("--node-gb-s", options->links.node_gb_s, "Of a node to other nodes; 0: no limit");
+           "Bandwidth of a device to other nodes; 0: HDR InfiniBand");
+  add_link("--node-gb-s", options->links.node_gb_s,
+           "Bandwidth of a node to other nodes; 0: no limit");
   command->callback(
       [options, &chosen] { chosen = [options](std::ostream& out) { run_nodes(*options, out); }; });
 }

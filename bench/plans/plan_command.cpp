@@ -17,10 +17,10 @@ namespace neuroshard::bench {
 namespace {
 
 constexpr const char* kPlanFooter =
-    R"(Latency percentiles are over tasks, of each task's median over the rounds.
-'planned' counts the tasks that got a plan; 'spread' is (slowest - fastest round) / median. 'vs
-published' is the geometric mean over tasks of the published search's seconds, on two cores, divided
-by ours. CPU time, of all threads, does not count what other programs on the machine take.
+    R"(Latency percentiles are over tasks, each with its median over the rounds. 'planned' counts
+the tasks that got a plan; 'spread' is (slowest - fastest round) / median. 'vs published' is the
+geometric mean over tasks of the published search's seconds, on two cores, divided by ours. CPU
+time is that of all threads, and does not count what other programs on the machine take.
 
 Examples:
   nsbench plan                                   all tasks with published plans
@@ -141,12 +141,13 @@ void add_plan_command(CLI::App& program, Action& chosen) {
   list("--threads", options->threads, "Threads of one plan")->check(CLI::Range(1, 1024));
   list("--concurrency", options->concurrency, "Callers at the same time")
       ->check(CLI::Range(1, 1024));
-  command->add_option("--batch", options->batch, "Also time plan_batch on so many tasks a call");
+  command->add_option("--batch", options->batch,
+                      "Also time plan_batch on this many tasks per call");
   command->add_flag("--no-reuse", options->no_reuse,
                     "Also time one thread that computes every placement anew");
   list("--searches", options->searches,
-       "Efforts, and published; as_published: that without memory splits, which gives up where the "
-       "published program does")
+       "Efforts, or published; as_published is published without memory splits, which gives up "
+       "where the published program does")
       ->check(CLI::IsMember(all_searches()));
   command->add_option("--rounds", options->measurement.rounds, "Passes over each set")
       ->check(CLI::Range(1, 10000))

@@ -23,10 +23,10 @@ using charts::BarChart;
 using charts::Bars;
 
 constexpr const char* kQualityFooter =
-    R"(Costs are those that the cost models predict: how good the models are is another question.
-'mean cost' is over the tasks that the algorithm found a plan for; 'relative cost' is the geometric
-mean, over the tasks that both found a plan for, of its cost divided by neuroshard's. The rows
-'published' are the published search's own plans and times, from another machine.
+    R"(Costs are those that the cost models predict; how good the models are is another question.
+'mean cost' is over the tasks that the algorithm found a plan for. 'relative cost' is the
+geometric mean, over the tasks that both found a plan for, of its cost divided by neuroshard's.
+The rows 'published' are the published search's own plans and times, from another machine.
 
 Examples:
   nsbench quality
@@ -201,13 +201,13 @@ void add_quality_command(CLI::App& program, Action& chosen) {
       ->capture_default_str();
   command
       ->add_option("--policy", options->policies,
-                   "Policy file of dreamshard or autoshard; may be repeated. Without one the "
+                   "Policy file of dreamshard or autoshard; may be repeated. Without one, its "
                    "algorithm is left out")
       ->type_name("FILE")
       ->allow_extra_args(false);
   command
       ->add_option("--prices", options->prices,
-                   "What plans are compared by: predicted costs, or analytic ones of an A100")
+                   "Costs that plans are compared by: predicted ones, or analytic ones of an A100")
       ->check(CLI::IsMember({"predicted", "analytic"}))
       ->capture_default_str();
   const std::string drawn = "Tasks drawn from the tables of --data, in place of --sets";

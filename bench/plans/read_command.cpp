@@ -22,10 +22,11 @@ namespace neuroshard::bench {
 namespace {
 
 constexpr const char* kReadFooter =
-    R"(How long reading takes of task files that give no access histograms: parsing, and deriving the
-histograms (docs/zipf_histogram.md). 'tables' that are equal in rows, pooling factor and exponent are
-derived once. Beside the files, drawn tasks whose tables all differ. CPU time, since that is what
-another program on the machine changes least; the median of the rounds.
+    R"(Measures how long it takes to read task files that give no access histograms: to parse
+them, and to derive the histograms (docs/zipf_histogram.md). Tables that are equal in rows,
+pooling factor and exponent are derived once. Drawn tasks, whose tables all differ, are read
+beside the files. Times are CPU times, which other programs on the machine change least, and
+medians of the rounds.
 
 Example:
   nsbench read --tables 100,1000)";
@@ -108,7 +109,7 @@ void add_read_command(CLI::App& program, Action& chosen) {
       ->delimiter(',')
       ->check(CLI::Range(1, 100000))
       ->capture_default_str();
-  command->add_option("--rounds", options->rounds, "How often each task is read")
+  command->add_option("--rounds", options->rounds, "Times that each task is read")
       ->check(CLI::Range(1, 10000))
       ->capture_default_str();
   command->callback(

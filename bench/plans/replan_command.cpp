@@ -27,19 +27,21 @@ namespace neuroshard::bench {
 namespace {
 
 constexpr const char* kReplanFooter =
-    R"(What re-planning moves and costs. Each table set is planned, then something happens to the job, and
-it is planned again near to the plan that runs. 'moved' is what has to be moved over what must be if
-all tables stay sharded as they run, 'all' of all sets together; 'cost' is the plan's over that of a
-plan made anew, which knows nothing of the running one. Ten changes in a row are drawn, the same kinds
-for each set: of tables five are added and three doubled, and two devices are lost. Each starts from
-the plan before it, and what is moved in all of them is counted. With one account, each may also move
-what those before left of their budgets. Other pooling factors (0.8 to 1.2 times the old ones) force
-no move: what they gain has its price (--ms-per-moved-gb), or the plan stays.
+    R"(Measures what re-planning moves and costs. Each table set is planned, then something
+happens to the job, and it is planned again near to the plan that runs. 'moved' is the bytes that
+have to be moved, divided by those that must be if all tables stay sharded as they run; 'all' is
+that of all sets together. 'cost' is the plan's cost divided by that of a plan made anew, which
+knows nothing of the running one. Ten changes in a row are drawn, of equal kinds for each set:
+five tables are added, three are doubled, and two devices are lost. Each starts from the plan
+before it, and the moves of all ten are counted. With one account, each may also move what those
+before it left of their budgets. Other pooling factors (0.8 to 1.2 times the old ones) force no
+move: their gain must pay for moves (--ms-per-moved-gb), or the plan stays.
 
-With --bound, 'at once' is the cost over that of a plan made anew of the cheaper of two plans: the one
-that is judged, and one near to the first plan, made when all changes are known, with the bytes that
-all budgets together allowed; and 'bound' of the cheapest of these and one made anew that moves what it
-likes, but replicates no table for which alone these bytes are too few. 1 without --bound.
+With --bound, 'at once' and 'bound' are costs divided by that of a plan made anew. 'at once' is
+that of the cheaper of two plans: the one that is judged, and one near to the first plan, made
+when all changes are known, with the bytes that all budgets together allowed. 'bound' is that of
+the cheapest of these and one made anew that moves what it likes, but replicates no table for
+which alone these bytes are too few. Both are 1 without --bound.
 
 Example:
   nsbench replan --devices 16,128 --effort fast)";
@@ -203,22 +205,25 @@ void run_replan(const ReplanOptions& options, std::ostream& out) {
 
 void add_replan_command(CLI::App& program, Action& chosen) {
   const auto options = std::make_shared<ReplanOptions>();
-  CLI::App* command = program.add_subcommand("replan", "What re-planning moves, and its cost");
+  CLI::App* command =
+      program.add_subcommand("replan", "Bytes that re-planning moves, and its cost");
   command->footer(kReplanFooter);
   add_table_set_options(*command, options->cases, 3);
-  command->add_option("--effort", options->effort, "Effort")->capture_default_str();
+  command->add_option("--effort", options->effort, "Effort of the search")->capture_default_str();
   command
-      ->add_option("--ms-per-moved-gb", options->ms_per_moved_gib,
-                   "Price of a moved GiB in place of a budget of 1.2 times what must be moved")
+      ->add_option(
+          "--ms-per-moved-gb", options->ms_per_moved_gib,
+          "Price of a moved GiB, in place of a budget of 1.2 times the GiB that must be moved")
       ->check(CLI::Range(0.0, 1e6));
   command
       ->add_option("--small-moves-share", options->small_moves_share,
-                   "Share of what tables take that may be moved if it pays")
+                   "Share of the tables' memory that may be moved if it pays")
       ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();
   command
-      ->add_option("--small-moves-gb", options->small_moves_gib,
-                   "GiB for each device that may be moved so; this and the share 0: never")
+      ->add_option(
+          "--small-moves-gb", options->small_moves_gib,
+          "GiB per device that may be moved in this way; with this and the share 0, nothing is")
       ->check(CLI::Range(0.0, 1e6))
       ->capture_default_str();
   command->add_option("--threads", options->threads, "Threads of one plan")

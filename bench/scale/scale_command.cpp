@@ -14,10 +14,10 @@ namespace neuroshard::bench {
 namespace {
 
 constexpr const char* kScaleFooter =
-    R"(Tables are drawn from those of --data. Each size is planned in a process of its own, so that its
-peak of resident memory is its own, and one that takes too long can be ended. Device counts for
-which there is no communication model get one with random weights: the time is right, the plan
-means nothing, and the report says so.
+    R"(Tables are drawn from those of --data. Each size is planned in a process of its own, so
+that its peak of resident memory is its own, and one that takes too long can be ended. Device
+counts for which there is no communication model get one with random weights: the time is right,
+the plan means nothing, and the report says so.
 
 Examples:
   nsbench scale --svg scale.svg
@@ -200,9 +200,9 @@ void add_scale_command(CLI::App& program, Action& chosen) {
   add("--with-tables", options->with_tables, "Tables, while devices vary")
       ->check(CLI::Range(1, 1000000));
   add("--points", options->points, "Further sizes, TABLESxDEVICES")->delimiter(',');
-  add("--seconds", options->seconds, "Plan again and again for so long")
+  add("--seconds", options->seconds, "Time for which a size is planned again and again")
       ->check(seconds_between(0.0, 3600.0));
-  add("--limit-seconds", options->limit_seconds, "End a size that takes longer")
+  add("--limit-seconds", options->limit_seconds, "Time after which a size is ended")
       ->check(seconds_between(0.001, 86400.0));
   add("--backend", options->planner.backend, "Backend");
   add("--threads", options->planner.threads, "Threads of one plan")->check(CLI::Range(1, 1024));

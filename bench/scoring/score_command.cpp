@@ -17,12 +17,11 @@ namespace neuroshard::bench {
 namespace {
 
 constexpr const char* kScoreFooter =
-    R"(Embeddings of the pieces are at hand, as in a search; a shard is the sum of its pieces' embeddings,
-then the head of the compute model. The ceiling counts the head's multiply-adds only, against what
-a loop on the widest registers does in the same run. Baselines: the scalar backend, OpenBLAS,
-cuBLAS.
-On a CPU, ratios and the share of the ceiling go by CPU time, which does not count what other
-programs on the machine take.
+    R"(Embeddings of the pieces are at hand, as in a search; a shard is the sum of its pieces'
+embeddings, then the head of the compute model. The ceiling counts the head's multiply-adds only,
+against what a loop on the widest registers does in the same run. Baselines: the scalar backend,
+OpenBLAS, cuBLAS. On a CPU, ratios and the share of the ceiling go by CPU time, which does not
+count what other programs on the machine take.
 
 Examples:
   nsbench score
@@ -112,7 +111,7 @@ void add_score_command(CLI::App& program, Action& chosen) {
       ->add_option("--backends", options->backends,
                    "Backends (default: all that run here; baselines are always timed)")
       ->delimiter(',');
-  command->add_option("--batches", measurement.batches, "Shards a call")
+  command->add_option("--batches", measurement.batches, "Shards per call")
       ->delimiter(',')
       ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 26))
       ->capture_default_str();
@@ -122,15 +121,15 @@ void add_score_command(CLI::App& program, Action& chosen) {
       ->capture_default_str();
   command
       ->add_option("--scalar-max-batch", measurement.scalar_max_batch,
-                   "The scalar backend is timed on batches up to this")
+                   "Largest batch that the scalar backend is timed on")
       ->capture_default_str();
   command->add_option("--pieces", options->pieces, "Pieces to choose from")
       ->check(CLI::Range(1, 10000000))
       ->capture_default_str();
-  command->add_option("--per-shard", options->pieces_per_shard, "Pieces a shard")
+  command->add_option("--per-shard", options->pieces_per_shard, "Pieces per shard")
       ->check(CLI::Range(0, 64))
       ->capture_default_str();
-  command->add_option("--repetitions", measurement.repetitions, "Measurements of each")
+  command->add_option("--repetitions", measurement.repetitions, "Measurements of each case")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
   command->add_option("--min-seconds", measurement.min_seconds, "Time of one measurement")

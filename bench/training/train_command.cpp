@@ -19,11 +19,11 @@ namespace neuroshard::bench {
 namespace {
 
 constexpr const char* kTrainFooter =
-    R"(Whole epochs as 'neuroshard train' has them, evaluation of the validation samples included, with the
-default layers and batches, on analytic costs of combinations of the tables in --data. Baselines, in
-the same trainer: the products by OpenBLAS, and by the portable kernel, which is given fewer samples
-as it needs the multiply-add in software on x86. The backend cuda takes its steps on the first GPU,
-with products by cuBLAS.
+    R"(Times whole epochs as 'neuroshard train' has them, evaluation of the validation samples
+included, with the default layers and batches, on analytic costs of combinations of the tables in
+--data. Baselines, in the same trainer, take their products from OpenBLAS and from the portable
+kernel, which is given fewer samples as it needs the multiply-add in software on x86. The backend
+cuda takes its steps on the first GPU, with products by cuBLAS.
 
 Examples:
   nsbench train
@@ -184,7 +184,7 @@ void add_train_command(CLI::App& program, Action& chosen) {
       ->capture_default_str();
   command->add_option("--json", options->common.json, "Results as Google Benchmark writes them")
       ->type_name("FILE");
-  command->add_option("--networks", options->networks, "What to train")
+  command->add_option("--networks", options->networks, "Networks to train")
       ->delimiter(',')
       ->check(CLI::IsMember(trained_networks()))
       ->capture_default_str();

@@ -73,7 +73,7 @@ int run(const CollectAllReduce& command, Console& console) {
 void add_collect_all_reduce(CLI::App& collect, Action& chosen) {
   const auto options = std::make_shared<CollectAllReduce>();
   CLI::App* command =
-      collect.add_subcommand("all-reduce", "Cost of keeping tables alike that every device holds");
+      collect.add_subcommand("all-reduce", "Cost of keeping replicated tables alike");
   command->footer(kCollectAllReduceExamples);
   add_collection_options(*command, options->collection);
   command->add_option("--backend", options->backend, "analytic")->required();

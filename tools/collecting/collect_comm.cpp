@@ -91,7 +91,7 @@ void add_collect_comm(CLI::App& collect, Action& chosen) {
   command
       ->add_option("--rank-timeout-s", options->rank_timeout_s,
                    std::string(kBackendsOfMpi) +
-                       ": a rank that the others have waited for so long ends the run (default " +
+                       ": time after which a rank that the others wait for ends the run (default " +
                        std::to_string(kDefaultRankTimeoutSeconds) + "; 0: they wait for ever)")
       ->type_name("SECONDS")
       ->group(measured);

@@ -15,12 +15,12 @@ namespace neuroshard::tools {
 void add_collection_options(CLI::App& command, CollectionOptions& options) {
   command
       .add_option("--output", options.output,
-                  "Folder of the samples; one that has some already is added to")
+                  "Folder of the samples; new ones are added to those that it has")
       ->type_name("DIR")
       ->required();
   command
       .add_option("--samples", options.samples,
-                  "How many the folder has at the end, earlier ones included")
+                  "Samples that the folder has at the end, earlier ones included")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   command.add_option("--seed", options.seed, "Decides what is drawn")->capture_default_str();

@@ -22,7 +22,7 @@ constexpr const char* kCollectComputeExamples = R"(Examples:
   How near the operator comes to the bandwidth of GPU 0, nothing collected
   neuroshard collect compute --backend cuda --devices 0 --report-bandwidth --samples 0 \
       --table-configs tables/table_configs.json --output data/compute
-  The same with recorded lookups
+  Measured with recorded lookups
   neuroshard profile fbgemm_t856_bs65536.pt --output table_configs.json
   neuroshard collect compute --backend cuda --table-configs table_configs.json \
       --access fbgemm_t856_bs65536.pt --output data/compute
@@ -209,15 +209,16 @@ void add_collect_compute(CLI::App& collect, Action& chosen) {
   command->add_flag("--slices", options->draw.slices,
                     "Draw what devices of column-split plans hold: one slice or hundreds, of few "
                     "tables, mostly of one dim");
-  command->add_flag("--batches", options->iterations,
-                    "Draw the samples of an iteration: 65,536 in a third, else 1,024 to 4,194,304");
+  command->add_flag(
+      "--batches", options->iterations,
+      "Also draw the samples of an iteration: 65,536 in a third, else 1,024 to 4,194,304");
   command->add_flag("--shares", options->shares,
-                    "Draw them so, and take what is one of 2 to 1,024 devices' part: operators of "
-                    "replicas");
+                    "Draw them like --batches, and take the part of one of 2 to 1,024 devices: "
+                    "operators of replicas");
   command->add_flag("--row-blocks", options->row_blocks,
                     "Take one of 2 to 1,024 row blocks of each table");
   command->add_flag("--table-kinds", options->table_kinds,
-                    "Make half of the tables fp32 sums with SGD, and each other one of any type of "
+                    "Make half of the tables fp32 sums with SGD. The others have any type of "
                     "weights, optimizer and pooling, with or without weights of lookups");
   command->add_option("--max-rows", options->max_rows, "Leave larger tables out")->type_name("N");
   command->add_option("--memory-gb", options->memory_gb, "Most GiB of a sample's weights")
@@ -227,13 +228,15 @@ void add_collect_compute(CLI::App& collect, Action& chosen) {
   const char* measured = "Measured backends";
   command
       ->add_option("--access", options->accesses.accesses,
-                   "Recorded lookups of the tables, as of 'profile'; default: drawn ones")
+                   "Recorded lookups of the tables, as 'profile' reads them; default: drawn ones")
       ->type_name("FILE")
       ->group(measured);
   command->add_option("--lengths", options->accesses.lengths, "Lengths, if --access is .npy")
       ->type_name("FILE")
       ->group(measured);
-  command->add_option("--offsets", options->accesses.offsets, "Or offsets, with --batch")
+  command
+      ->add_option("--offsets", options->accesses.offsets,
+                   "Offsets in place of lengths, with --batch")
       ->type_name("FILE")
       ->group(measured);
   command->add_option("--warm-up", options->source.protocol.warm_up, "Runs before the timed ones")
@@ -254,8 +257,9 @@ void add_collect_compute(CLI::App& collect, Action& chosen) {
       ->type_name("N...")
       ->group(measured);
   command
-      ->add_flag("--report-bandwidth", options->report_bandwidth,
-                 "Measure what the cuda backend's operator reaches for each dim, beside a copy")
+      ->add_flag(
+          "--report-bandwidth", options->report_bandwidth,
+          "Measure the bandwidth of the cuda backend's operator for each dim, beside a copy's")
       ->group(measured);
   command->callback([options, &chosen] {
     chosen = [options](Console& console) { return run(*options, console); };

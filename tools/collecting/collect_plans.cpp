@@ -335,26 +335,25 @@ int run(const CollectPlans& given, Console& console) {
 void add_collect_plans(CLI::App& collect, Action& chosen) {
   const auto options = std::make_shared<CollectPlans>();
   CLI::App* command = collect.add_subcommand(
-      "plans", "Both kinds of cost, of plans that a search with given weights finds");
+      "plans", "Both kinds of cost, for plans that a search with given weights finds");
   command->footer(kCollectPlansExamples);
   options->search.effort = "fast";
   command
-      ->add_option(
-          "--output", options->output,
-          "Folder of the folders compute and comm; samples that these options, weights and "
-          "tables gave before are kept, others refused")
+      ->add_option("--output", options->output,
+                   "Folder of the folders compute and comm; earlier samples of these options, "
+                   "weights and tables are kept, others refused")
       ->type_name("DIR")
       ->required();
   command->add_option("--backend", options->backend, "analytic")->required();
   add_gpu_option(*command, options->gpu);
   add_network_option(*command, options->network);
-  command->add_option("--table-configs", options->table_configs, "Tables to draw tasks of")
+  command->add_option("--table-configs", options->table_configs, "Tables to draw tasks from")
       ->type_name("FILE")
       ->required();
   command->add_option("--devices", options->devices, "Devices of each task")
       ->check(CLI::Range(1, kMaxDevices))
       ->required();
-  command->add_option("--tasks", options->tasks, "How many are planned")
+  command->add_option("--tasks", options->tasks, "Number of tasks to plan")
       ->check(CLI::Range(1, 1000000))
       ->capture_default_str();
   command->add_option("--max-tables", options->max_tables, "Most tables of a task")
@@ -363,7 +362,7 @@ void add_collect_plans(CLI::App& collect, Action& chosen) {
   command->add_option("--memory-gb", options->memory_gb, "GiB of a device")->capture_default_str();
   command
       ->add_option("--compute-devices", options->compute_devices,
-                   "Most devices of a plan of which there is a compute sample")
+                   "Most devices of one plan that give a compute sample")
       ->check(CLI::Range(1, kMaxDevices))
       ->capture_default_str();
   command

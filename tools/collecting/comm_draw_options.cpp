@@ -12,19 +12,18 @@ void add_comm_draw_options(CLI::App& command, CommDrawOptions& options, std::int
       ->capture_default_str();
   command
       .add_option("--min-tables-per-device", options.min_tables_per_device,
-                  "A sample has at least so many")
+                  "A sample has at least this many tables per device")
       ->capture_default_str();
   command
       .add_option("--max-tables-per-device", options.max_tables_per_device,
-                  "A sample has fewer than that")
+                  "A sample has fewer tables per device than this")
       ->capture_default_str();
   command
       .add_option("--max-start-offset-ms", options.max_start_offset_ms,
                   "Start offsets are whole milliseconds below this")
       ->capture_default_str();
   command
-      .add_option("--start-offset-scale", options.start_offset_scale,
-                  "Multiplies the start offsets")
+      .add_option("--start-offset-scale", options.start_offset_scale, "Factor of the start offsets")
       ->capture_default_str();
   command.add_flag(
       "--wide", options.wide,

@@ -126,7 +126,9 @@ void add_generate_command(CLI::App& program, Action& chosen) {
   CLI::App* command = program.add_subcommand(
       "generate", "Make synthetic tables, lookups and tasks that follow published statistics");
   command->footer(kGenerateExamples);
-  command->add_option("--output", options->output, "Folder of the tables; file of the tasks")
+  command
+      ->add_option("--output", options->output,
+                   "Folder to write tables to, or file to write tasks to")
       ->type_name("PATH")
       ->required();
   command->add_option("--seed", options->seed, "Same seed, same output")->capture_default_str();
@@ -140,7 +142,7 @@ void add_generate_command(CLI::App& program, Action& chosen) {
       ->group(tables);
   command
       ->add_option("--row-scale", options->population.row_scale,
-                   "Multiplies all row counts, for small machines")
+                   "Factor of all row counts, for small machines")
       ->capture_default_str()
       ->group(tables);
   command
@@ -153,8 +155,9 @@ void add_generate_command(CLI::App& program, Action& chosen) {
                  "Also write the lookups, indices.npy and lengths.npy (8 bytes a lookup)")
       ->group(tables);
   command
-      ->add_option("--batches", options->batches,
-                   "Write lookups of so many batches, by Zipf's law, for popularity and caches")
+      ->add_option(
+          "--batches", options->batches,
+          "Write the lookups of this many batches, by Zipf's law, for popularity and caches")
       ->type_name("N")
       ->group(tables);
   command
@@ -183,12 +186,12 @@ void add_generate_command(CLI::App& program, Action& chosen) {
       ->group(tasks);
   command
       ->add_option("--min-tables-per-device", options->task.min_tables_per_device,
-                   "A task has at least so many")
+                   "A task has at least this many tables per device")
       ->capture_default_str()
       ->group(tasks);
   command
       ->add_option("--max-tables-per-device", options->task.max_tables_per_device,
-                   "A task has fewer than that")
+                   "A task has fewer tables per device than this")
       ->capture_default_str()
       ->group(tasks);
   command

@@ -137,30 +137,32 @@ void add_profile_command(CLI::App& program, Action& chosen) {
                    "Lengths [tables, batch] (.npy), once for each file of indices")
       ->type_name("FILE")
       ->allow_extra_args(false);
-  command->add_option("--offsets", options->offsets, "Or offsets, tables * batch + 1 (.npy)")
+  command
+      ->add_option("--offsets", options->offsets,
+                   "Offsets in place of lengths, tables * batch + 1 (.npy)")
       ->type_name("FILE")
       ->allow_extra_args(false);
   command->add_option("--batch", options->batch, "Samples of a file, with --offsets");
   command
       ->add_option("--batches", options->batches,
-                   "The samples of a file are so many equal batches, one after the other")
+                   "Equal batches that the samples of a file make, one after the other")
       ->type_name("N")
       ->capture_default_str();
   command->add_flag("--popularity", options->popularity,
-                    "Write popularity of a single batch too, which says little of cold rows; of "
-                    "several batches it always is");
+                    "Write popularity of a single batch too, which says little of cold rows; "
+                    "several batches always have it written");
   command
       ->add_option("--cache-statistics", options->cache_statistics,
-                   "Also write what caches of several sizes miss, as JSON")
+                   "Also write the misses of caches of several sizes, as JSON")
       ->type_name("FILE");
   command->add_option("--output", options->output, "File to write; default: standard output")
       ->type_name("FILE");
   command
       ->add_option("--row-parts", options->row_parts,
-                   "Write row_shares: shares of the lookups in so many equal parts of the rows")
+                   "Write row_shares: shares of the lookups in this many equal parts of the rows")
       ->check(CLI::Range(1, kMaxRowShares))
       ->type_name("N");
-  command->add_option("--threads", options->threads, "Default: one per core");
+  command->add_option("--threads", options->threads, "CPU threads; default: one per core");
   command->callback([options, &chosen] {
     chosen = [options](Console& console) { return run_profile(*options, console); };
   });

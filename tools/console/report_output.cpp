@@ -8,9 +8,9 @@ namespace neuroshard::tools {
 
 void add_report_option(CLI::App& command, std::string& file) {
   command
-      .add_option("--report", file,
-                  "Also write a page for browsers, one HTML file: charts, and what sits where "
-                  "(one task)")
+      .add_option(
+          "--report", file,
+          "Also write an HTML page with charts, and which device holds which tables (one task)")
       ->type_name("FILE")
       ->group("Output");
 }

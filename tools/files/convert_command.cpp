@@ -24,7 +24,7 @@ constexpr const char* kConvertExamples = R"(Examples:
       --metadata hardware="8x H200, NVLink" --output weights.safetensors
   A task of a HugeCTR model that states slot_size_array
   neuroshard convert --hugectr-model model.json --output task.json
-  A plan of TorchRec, of json.dumps(dataclasses.asdict(plan), default=str), to be simulated
+  A plan of TorchRec, written by json.dumps(dataclasses.asdict(plan), default=str), to simulate
   neuroshard convert --torchrec-plan torchrec.json --task task.json --output plan.jsonl
 
 The device counts are read from the checkpoints. Formats: docs/weights_format.md,
@@ -138,12 +138,12 @@ void add_convert_command(CLI::App& program, Action& chosen) {
       ->allow_extra_args(false);
   command
       ->add_option("--backward-comm-model", options->backward_comm_models,
-                   "Backward communication checkpoint; as many, in the same order")
+                   "Backward communication checkpoint; as many as forward ones, in their order")
       ->type_name("FILE")
       ->allow_extra_args(false);
   command
       ->add_option("--metadata", options->metadata,
-                   "Kept in the file, e.g. hardware=..., source=...; may be repeated")
+                   "Text to keep in the file, e.g. hardware=..., source=...; may be repeated")
       ->type_name("KEY=TEXT")
       ->allow_extra_args(false);
   command

@@ -81,7 +81,7 @@ void add_inspect_command(CLI::App& program, Action& chosen) {
   const auto file = std::make_shared<std::string>();
   CLI::App* command = program.add_subcommand("inspect", "Show what a file contains");
   command->footer(kInspectExamples);
-  command->add_option("FILE", *file, "What to look at; none: the built-in weights")->type_name("");
+  command->add_option("FILE", *file, "File to look at; none: the built-in weights")->type_name("");
   command->callback([file, &chosen] {
     chosen = [file](Console& console) { return run_inspect(*file, console); };
   });

@@ -14,8 +14,8 @@ namespace {
 
 constexpr FieldsOption kHostMemoryOption{
     "--host-memory",
-    "Where rows are that HBM has no room for, in place of the task file's: gb for each device, "
-    "link_gb_s, policy (lru, static), prefetch, e.g. gb=300,link_gb_s=25",
+    "Host memory for rows that HBM has no room for, in place of the task file's: gb for each "
+    "device, link_gb_s, policy (lru, static), prefetch, e.g. gb=300,link_gb_s=25",
     "FIELD=VALUE,..."};
 
 double host_number(std::string_view name, std::string_view text) {

@@ -81,10 +81,11 @@ void add_memory_options(CLI::App& command, MemoryOptions& options) {
       "Weights of all tables, in place of the task file's: " + names_of(all_weight_types()),
       "NAME");
   add(kOptimizer, options.optimizer,
-      "Optimizer of all tables, likewise: " + names_of(all_optimizers()), "NAME");
+      "Optimizer of all tables, in place of the task file's: " + names_of(all_optimizers()),
+      "NAME");
   add(kBatchSize, options.batch_size,
-      "Samples of an iteration on all devices, whose ids and pooled outputs take memory; costs are "
-      "of so many",
+      "Samples of an iteration, on all devices together. Costs are for this many, and their ids "
+      "and pooled outputs take memory",
       "N");
   add(kReservedGb, options.reserved_gb, "GiB of each device that tables may not take", "G");
   add(kReservedShare, options.reserved_share,

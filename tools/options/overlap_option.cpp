@@ -13,9 +13,8 @@ namespace {
 
 constexpr FieldsOption kOverlapOption{
     "--overlap",
-    "What runs beside what, in place of the task file's: ids, dense_ms, "
-    "dense_beside_outputs_ms, dense_beside_gradients_ms, host_ms, "
-    "e.g. ids,dense_ms=3",
+    "Work that runs side by side, in place of the task file's: ids, dense_ms, "
+    "dense_beside_outputs_ms, dense_beside_gradients_ms, host_ms, e.g. ids,dense_ms=3",
     "FIELD[=VALUE],..."};
 
 double ms_of(std::string_view name, std::string_view text) {

@@ -103,8 +103,8 @@ void add_search_options(CLI::App& command, SearchChoice& choice) {
   command
       .add_flag_callback(
           "--no-memory-splits", [&choice] { choice.planner.search.memory_splits = false; },
-          "With --algorithm published: give up where the published program does. Tables that "
-          "exceed a device, or find no room, are then not split for that")
+          "With --algorithm published: do not split tables that exceed a device or find no room, "
+          "but give up there, as the published program does")
       ->group(group);
   command.add_option("--seed", choice.planner.seed, "Seed of the algorithm random")
       ->type_name("N")

@@ -132,14 +132,16 @@ void add_link_options(CLI::App& command, NodeLinks& links, const std::string& gr
         ->group(group);
   };
   add("--in-node-gb-s", links.in_node_gb_s,
-      "From a device to the others of its node, in place of the task file's");
+      "Bandwidth from a device to the others of its node, in place of the task file's");
   add("--between-nodes-gb-s", links.between_nodes_gb_s,
-      "From a device to those of other nodes, likewise");
+      "Bandwidth from a device to other nodes, in place of the task file's");
   add("--node-gb-s", links.node_gb_s,
-      "From all devices of a node together to those of other nodes, likewise");
-  add("--peer-gb-s", links.peer_gb_s, "From a device to each other one of its node, likewise");
+      "Bandwidth from all devices of a node together to other nodes, in place of the task file's");
+  add("--peer-gb-s", links.peer_gb_s,
+      "Bandwidth from a device to one other of its node, in place of the task file's");
   add("--host-gb-s", links.host_gb_s,
-      "From all devices of a node together to each other, through their host, likewise");
+      "Bandwidth through the host of a node, for all its devices together, in place of the task "
+      "file's");
 }
 
 }  // namespace
@@ -182,7 +184,7 @@ void add_task_options(CLI::App& command, TaskOptions& options, DeviceLists lists
     }
   };
   const std::string several = lists == DeviceLists::kYes
-                                  ? "; several, with commas: plans of all combinations (one task)"
+                                  ? "; several, with commas: one plan per combination (one task)"
                                   : "";
   add("--devices", options.devices, "Number of devices, in place of the task file's" + several,
       "D");
@@ -190,8 +192,8 @@ void add_task_options(CLI::App& command, TaskOptions& options, DeviceLists lists
       "G");
   command
       .add_option("--devices-per-node", options.devices_per_node,
-                  "Devices that share a node, in place of the task file's: rows are cut over all "
-                  "devices or over those of a node (default: 8)")
+                  "Devices that share a node, in place of the task file's (default: 8). Rows are "
+                  "cut over all devices or over those of one node")
       ->type_name("N")
       ->group(group);
   add_link_options(command, options.links, group);

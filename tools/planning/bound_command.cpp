@@ -24,7 +24,7 @@ constexpr const char* kBoundExamples = R"(Examples:
   neuroshard bound --tables table_configs.json --tasks tasks.txt --devices 4 --memory-gb 4 \
       --plan plans.jsonl --format jsonl
 
-Costs are analytic prices, as those of simulate --cost-source analytic: docs/bound.md.
+Costs are analytic prices, like those of simulate --cost-source analytic: docs/bound.md.
 Exit codes: 0 done; 1 no plan keeps all rules and fits; 2 bad input or usage.)";
 
 struct BoundCommand {
@@ -74,17 +74,18 @@ int run_bound(const BoundCommand& command, Console& console) {
 void add_bound_command(CLI::App& program, Action& chosen) {
   const auto options = std::make_shared<BoundCommand>();
   CLI::App* command = program.add_subcommand(
-      "bound", "A cost that no plan of a task is below, and how near one is");
+      "bound", "Compute a cost that no plan of a task is below, and how near a plan is to it");
   command->footer(kBoundExamples);
   add_task_options(*command, options->tasks);
   command
       ->add_option("--hardware", options->hardware,
-                   "Whose datasheets costs are of: " + known_hardware_names() +
+                   "Hardware whose datasheets give the costs: " + known_hardware_names() +
                        ", or a datasheet, FILE.json or its text, in place of what the task says "
                        "(default: " +
                        std::string(kDefaultHardware) + ")")
       ->type_name("NAME|FILE");
-  command->add_option("--plan", options->plan, "Plans to compare, of the plan command")
+  command
+      ->add_option("--plan", options->plan, "Plans of the plan command, to compare with the bound")
       ->type_name("FILE");
   add_output_options(*command, options->format, options->output);
   command->callback([options, &chosen] {

@@ -21,7 +21,7 @@ constexpr const char* kCheckExamples = R"(Examples:
   neuroshard check --tables table_configs.json --tasks tasks.txt --devices 4 --memory-gb 4 \
       --plan plans.jsonl --format jsonl
 
-Lists all problems of each plan: values that cannot be read, that it is one of another task, splits
+Lists all problems of each plan: values that cannot be read, a plan of another task, splits
 that are impossible, slices that are placed twice or nowhere, devices that lack memory, rules and
 groups of tables that are broken. Needs no cost models.
 Exit codes: 0 no problems; 1 a plan has some, or the file says that a task has none; 2 bad input or

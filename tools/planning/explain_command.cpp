@@ -25,10 +25,10 @@ constexpr const char* kExplainExamples = R"(Examples:
   neuroshard explain --task my_model.json --effort fast --format json
   neuroshard explain --task my_model.json --rules
 
-Says which device decides what a plan costs, which is one that others wait for, and why; what the
-plan would cost without its base load, its low speed and each slice, and with the cuts of its tables
-undone. Without --plan, the task is planned first. With --rules, it is also planned without each of
-its rules and groups, with the same effort: a rule costs what the plan is cheaper without it. If the
+Names the device that decides the cost of a plan, which others wait for, and says why. Also gives
+the cost without its base load, its low speed and each slice, and with the cuts of its tables
+undone. Without --plan, the task is planned first. With --rules, it is also planned without each
+of its rules and groups, with the same effort: a rule costs what the plan saves without it. If the
 task has no plan, the page says which rules leave it without one.
 Exit codes: 0 done; 1 there is no plan; 2 bad input or usage.)";
 
@@ -106,7 +106,7 @@ void add_explain_command(CLI::App& program, Action& chosen) {
   add_plan_option(*command, options->plan)->required(false);
   command
       ->add_flag("--rules", options->rules,
-                 "Also what each rule of the task costs: takes a plan more for each of them")
+                 "Also price each rule of the task, which takes one more plan for each")
       ->group("Task");
   add_model_options(*command, options->models);
   add_search_options(*command, options->search);

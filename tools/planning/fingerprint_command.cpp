@@ -18,8 +18,8 @@ constexpr const char* kFingerprintExamples = R"(Examples:
   neuroshard fingerprint --task my_model.json --devices 16
   neuroshard fingerprint --task my_model.json --effort thorough --weights my_hardware.safetensors
 
-Equal for tables in another order, under other names, on every machine and in every version of the
-program: docs/fingerprint.md.
+The number is equal for tables in another order or under other names, on every machine and in every
+version of the program: docs/fingerprint.md.
 Exit codes: 0 done; 2 bad input or usage.)";
 
 struct FingerprintCommand {
@@ -57,7 +57,7 @@ int run_fingerprint(const FingerprintCommand& command, Console& console) {
 void add_fingerprint_command(CLI::App& program, Action& chosen) {
   const auto options = std::make_shared<FingerprintCommand>();
   CLI::App* command = program.add_subcommand(
-      "fingerprint", "A number that stands for task, search options and cost models");
+      "fingerprint", "Print a number that stands for task, search options and cost models");
   command->footer(kFingerprintExamples);
   add_task_options(*command, options->tasks);
   add_model_options(*command, options->models);

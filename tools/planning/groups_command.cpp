@@ -129,27 +129,27 @@ void add_groups_command(CLI::App& program, Action& chosen) {
       ->delimiter(',')
       ->type_name("N,...");
   add("--layouts", options->layouts,
-      "Which devices are a group: consecutive, interleaved; default: both")
+      "Devices that form a group: consecutive, interleaved; default: both")
       ->delimiter(',')
       ->type_name("NAME,...");
   add("--average-every", options->iterations, "Iterations between two averagings")->type_name("N");
   add("--average-share", options->share,
-      "Or the share of their time that averaging may take; default: 0.05")
+      "Share of the time that averaging may take, in place of --average-every; default: 0.05")
       ->type_name("SHARE");
   command
       ->add_flag("--weights-only", options->weights_only,
-                 "Optimizers' state is not averaged with the weights")
+                 "Average the weights alone, without the optimizers' state")
       ->group("Groups");
   add_model_options(*command, options->models);
   add_search_options(*command, options->search);
   add_backend_options(*command, options->search.planner);
   add_output_options(*command, options->format, options->output);
-  command->add_option("--svg", options->svg, "Also draw costs over sizes of groups, an SVG file")
+  command->add_option("--svg", options->svg, "Also draw costs over sizes of groups, to an SVG file")
       ->type_name("FILE")
       ->group("Output");
   command
       ->add_option("--plan-output", options->plan_output,
-                   "Also write the plan of a group of the cheapest, as plan --format json does")
+                   "Also write the plan of one of the cheapest groups, as plan --format json does")
       ->type_name("FILE")
       ->group("Output");
   command->callback([options, &chosen] {

@@ -24,7 +24,7 @@ constexpr const char* kPlanExamples = R"(Examples:
 
 Formats: docs/task_format.md, docs/plan_format.md, docs/weights_format.md.
 Exit codes: 0 every task has a plan; 1 some task has none, and the reason is given; 2 bad input or
-usage. A line of --tasks that is no valid task does not keep the others from being planned.)";
+usage. An invalid line of --tasks does not keep the others from being planned.)";
 
 // Longer than anybody waits, and no trouble for clocks.
 constexpr double kLongestDeadlineMs = 1e9;
@@ -160,23 +160,23 @@ void add_plan_command(CLI::App& program, Action& chosen) {
   add_search_options(*command, options->search);
   command
       ->add_option("--deadline-ms", options->deadline_ms,
-                   "Return the best plan found within so many milliseconds, for each task")
+                   "Milliseconds after which the best plan so far is returned, for each task")
       ->type_name("MS")
       ->group("Search");
   command
       ->add_option("--alternatives", options->alternatives,
-                   "Also give so many other plans that the search came across (one task)")
+                   "Also give this many other plans that the search came across (one task)")
       ->type_name("K")
       ->group("Search");
   command
       ->add_flag("--bound", options->bound,
-                 "Also say what no plan costs less than, by analytic prices (one task)")
+                 "Also give a lower bound of every plan's cost, by analytic prices (one task)")
       ->group("Search");
   add_backend_options(*command, options->search.planner);
   add_output_options(*command, options->format, options->output);
   command
       ->add_option("--svg", options->svg,
-                   "Also draw costs over devices, an SVG file (several --devices)")
+                   "Also draw costs over devices, to an SVG file (several --devices)")
       ->type_name("FILE")
       ->group("Output");
   add_report_option(*command, options->report);
@@ -186,8 +186,8 @@ void add_plan_command(CLI::App& program, Action& chosen) {
       ->group("Output");
   command
       ->add_flag("--resume", options->resume,
-                 "Keep finished lines in FILE.partial (--format jsonl --output FILE); if there are "
-                 "some of an interrupted run, go on after them")
+                 "Keep finished lines in FILE.partial (--format jsonl --output FILE), and go on "
+                 "after those of an interrupted run")
       ->group("Output");
   command->callback([options, &chosen] {
     chosen = [options](Console& console) { return run_plan(*options, console); };

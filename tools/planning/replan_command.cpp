@@ -30,10 +30,10 @@ constexpr const char* kReplanExamples = R"(Examples:
 
 A table keeps what devices hold of it if its name and dim stay. Remaining devices keep their order
 and become 0, 1, ...; the task may have more. Without budget and price, 1.2 times what has to be
-moved for tables to stay sharded as they run may be moved, and beyond that 2 % of what tables
-take on all devices (--small-moves-share), or 16 MiB for each device (--small-moves-gb) if that is
-more, if that saves 1 % of the cost. With --carry-over, what this leaves of the budget is kept in
-the plan's file for the next change, and what the running plan's file has may be moved, too.
+moved for tables to stay sharded as they run may be moved. If it saves 1 % of the cost, 2 % of what
+tables take on all devices (--small-moves-share) may be moved beyond that, or 16 MiB for each device
+(--small-moves-gb) if that is more. With --carry-over, the rest of the budget is kept in the plan's
+file for the next change, and the rest in the running plan's file may be moved, too.
 Exit codes: 0 there is a plan; 1 there is none, and the reason is given; 2 bad input or usage.)";
 
 struct ReplanCommand {
@@ -212,32 +212,31 @@ void add_replan_command(CLI::App& program, Action& chosen) {
       ->group(running);
   command
       ->add_option("--move-budget-gb", options->move_budget_gb,
-                   "GiB that may be moved, those that must be among them")
+                   "GiB that may be moved, including those that must be")
       ->type_name("GIB")
       ->group(running);
   command
       ->add_option("--ms-per-moved-gb", options->ms_per_moved_gb,
-                   "Gain per iteration that is worth moving a GiB for, in place of a budget")
+                   "Gain per iteration that is worth a moved GiB, in place of a budget")
       ->type_name("MS")
       ->group(running);
   command
-      ->add_flag(
-          "--carry-over", options->carry_over,
-          "Also move what the running plan's file has unspent, and leave for the next change "
-          "what gains little")
+      ->add_flag("--carry-over", options->carry_over,
+                 "Also spend the budget that the running plan's file has left, and save what gains "
+                 "little for the next change")
       ->group(running);
   command
       ->add_option("--small-moves-share", options->small_moves_share,
-                   "Without budget and price: share of what tables take on all devices that may be "
-                   "moved beyond what must be if that saves 1 % of the cost")
+                   "Without budget and price: share of the tables' memory on all devices that may "
+                   "be moved beyond what must be, if that saves 1 % of the cost")
       ->type_name("SHARE")
       ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str()
       ->group(running);
   command
       ->add_option("--small-moves-gb", options->small_moves_gb,
-                   "GiB for each device that may be moved so, if that is more; this and the share "
-                   "0: never")
+                   "GiB per device that may be moved in this way, if that is more than the share; "
+                   "with both 0, nothing is")
       ->type_name("GIB")
       ->capture_default_str()
       ->group(running);

@@ -181,12 +181,12 @@ void add_simulate_command(CLI::App& program, Action& chosen) {
       ->group(judge);
   command
       ->add_option("--gpu", options->gpu,
-                   "Datasheet of the analytic source (default: that of --hardware)")
+                   "GPU datasheet of the analytic source (default: that of --hardware)")
       ->type_name("NAME")
       ->group(judge);
   command
       ->add_option("--network", options->network,
-                   "Datasheet of the analytic source (default: that of --hardware)")
+                   "Network datasheet of the analytic source (default: that of --hardware)")
       ->type_name("NAME")
       ->group(judge);
   add_output_options(*command, options->format, options->output);

@@ -107,7 +107,9 @@ void add_fit_options(CLI::App& train, Action& chosen) {
       .add_option("--seed", options->seed, "Decides parts of the samples, start weights and order")
       ->capture_default_str()
       ->group(group);
-  train.add_option("--threads", options->threads, "0: one per core; results are the same")
+  train
+      .add_option("--threads", options->threads,
+                  "CPU threads; 0: one per core. Results do not depend on them")
       ->capture_default_str()
       ->group(group);
   train.callback([options, &train, &chosen] {

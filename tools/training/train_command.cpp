@@ -20,8 +20,8 @@ constexpr const char* kTrainExamples = R"(Example:
   neuroshard train --data data/compute --data data/comm_8 --data data/all_reduce \
       --output my_gpu.safetensors --report my_gpu.html
 
-Each part is scaled from other weights, calibrated or trained anew, whichever predicts samples best
-that were held back. The sub-commands train one part, as their options say.
+Each part is scaled from other weights, calibrated or trained anew, whichever best predicts the
+samples held back. The sub-commands train one part, as their options say.
 docs/training.md has the details.)";
 
 constexpr const char* kTrainComputeExamples = R"(Examples:
@@ -39,8 +39,8 @@ constexpr const char* kTrainCommExamples = R"(Examples:
       --base my_gpu.safetensors --output my_gpu.safetensors      the published one for 4 devices
 
 Ctrl-C ends training early and keeps the best epoch so far; with --resume the same command goes on.
-With --from nothing is kept until the backward network, which is fitted after the forward one, has
-run an epoch.
+With --from, nothing is kept before the backward network has run an epoch. It is fitted after the
+forward one.
 docs/training.md has the details.)";
 
 constexpr const char* kTrainAllReduceExamples = R"(Example:
@@ -82,7 +82,8 @@ void add_file_options(CLI::App& command, TrainOptions& options) {
       ->type_name("FILE");
   const std::string about = "About the data (default: what their collection.json says)";
   command.add_option("--source", options.source, "Where the costs come from")->group(about);
-  command.add_option("--hardware", options.hardware, "What they are costs of")->group(about);
+  command.add_option("--hardware", options.hardware, "Hardware that the costs are for")
+      ->group(about);
 }
 
 void add_train_options(CLI::App& command, TrainOptions& options) {
@@ -121,23 +122,27 @@ void add_train_options(CLI::App& command, TrainOptions& options) {
       ->check(CLI::IsMember({"squared", "relative"}))
       ->default_str("squared")
       ->group(how);
-  command.add_option("--learning-rate", training.learning_rate, "Of Adam, at the start")
+  command
+      .add_option("--learning-rate", training.learning_rate, "Learning rate of Adam at the start")
       ->capture_default_str()
       ->group(how);
   command
       .add_option("--final-learning-rate", training.final_learning_rate,
-                  "Reached along half a cosine")
+                  "Learning rate at the end, reached along half a cosine")
       ->capture_default_str()
       ->group(how);
   CLI::Option* const from = command.get_option("--from");
   command
-      .add_option("--backend", options.backend,
-                  "Where steps are computed; cuda: on a GPU, with cuBLAS, losses within rounding")
+      .add_option(
+          "--backend", options.backend,
+          "Where steps are computed; cuda: on a GPU, with cuBLAS. Losses agree within rounding")
       ->excludes(from)
       ->check(CLI::IsMember({"cpu", "cuda"}))
       ->capture_default_str()
       ->group(how);
-  command.add_option("--threads", training.threads, "0: one per core; results are the same")
+  command
+      .add_option("--threads", training.threads,
+                  "CPU threads; 0: one per core. Results do not depend on them")
       ->capture_default_str()
       ->group(how);
 }
@@ -270,8 +275,8 @@ void add_train_compute(CLI::App& train, Action& chosen) {
           [options](const std::string& name) {
             options->sizes.table_features = name == "operator" ? kOperatorFeatures : kTableFeatures;
           },
-          "What the network is told of a table: the published features, of batches of 65,536, or "
-          "those of operators that serve any number of samples")
+          "Features of a table that the network sees: the published ones, for batches of 65,536, "
+          "or the operators', for any number of samples")
       ->check(CLI::IsMember({"published", "operator"}))
       ->default_str("published")
       ->group("Network");
@@ -322,9 +327,9 @@ void add_train_comm(CLI::App& train, Action& chosen) {
     per_node->needs(link);
   };
   add_link("--in-node-gb-s", options->network.links.in_node_gb_s,
-           "From a device to the others of its node");
+           "Bandwidth from a device to the others of its node");
   add_link("--between-nodes-gb-s", options->network.links.between_nodes_gb_s,
-           "From a device to those of other nodes");
+           "Bandwidth from a device to other nodes");
   for (const char* of_network : {"--architecture", "--layers"}) {
     command->get_option("--from")->excludes(command->get_option(of_network));
   }
@@ -339,7 +344,7 @@ void add_train_comm(CLI::App& train, Action& chosen) {
 void add_train_all_reduce(CLI::App& train, Action& chosen) {
   const auto options = std::make_shared<TrainOptions>();
   CLI::App* command = train.add_subcommand(
-      "all-reduce", "Cost of keeping tables alike that every device holds: a line a device count");
+      "all-reduce", "Cost of keeping replicated tables alike: one line per device count");
   command->footer(kTrainAllReduceExamples);
   add_file_options(*command, *options);
   command->callback([options, &chosen] {
@@ -350,7 +355,7 @@ void add_train_all_reduce(CLI::App& train, Action& chosen) {
 void add_train_kinds(CLI::App& train, Action& chosen) {
   const auto options = std::make_shared<TrainOptions>();
   CLI::App* command = train.add_subcommand(
-      "kinds", "Prices of row blocks and replicas, where the costs of a device's shards add up");
+      "kinds", "Prices of row blocks and replicas, if a device's cost is the sum of its shards'");
   command->footer(kTrainKindsExamples);
   add_file_options(*command, *options);
   command->callback([options, &chosen] {

@@ -97,7 +97,7 @@ int run(const TrainPolicy& command, Console& console) {
 void add_train_policy(CLI::App& train, Action& chosen) {
   const auto options = std::make_shared<TrainPolicy>();
   CLI::App* command = train.add_subcommand(
-      "policy", "Networks that place whole tables, of the algorithms dreamshard and autoshard");
+      "policy", "Networks of the algorithms dreamshard and autoshard, which place whole tables");
   command->footer(kTrainPolicyExamples);
   command->add_option("--algorithm", options->training.algorithm, "dreamshard or autoshard")
       ->type_name("NAME")
@@ -105,16 +105,15 @@ void add_train_policy(CLI::App& train, Action& chosen) {
   command->add_option("--output", options->output, "Policy file to write (.safetensors)")
       ->type_name("FILE")
       ->required();
-  CLI::Option* weights =
-      command
-          ->add_option("--weights", options->weights,
-                       "Cost models that price plans, such as those of collected samples, in place "
-                       "of analytic costs")
-          ->type_name("FILE");
+  CLI::Option* weights = command
+                             ->add_option("--weights", options->weights,
+                                          "Cost models that price plans, e.g. trained on collected "
+                                          "samples, in place of analytic costs")
+                             ->type_name("FILE");
   command
       ->add_option("--hardware", options->hardware,
-                   "Analytic costs of plans are of this: " + known_hardware_names() +
-                       ", or a datasheet as of a task")
+                   "Hardware of the analytic costs of plans: " + known_hardware_names() +
+                       ", or a datasheet as in a task")
       ->type_name("NAME")
       ->capture_default_str()
       ->excludes(weights);
@@ -125,7 +124,7 @@ void add_train_policy(CLI::App& train, Action& chosen) {
   command->add_flag("--resume", options->resume,
                     "Keep the state of training in OUTPUT.policy.partial, and go on from it");
   const std::string how = "Training";
-  command->add_option("--iterations", options->training.iterations, "How long")
+  command->add_option("--iterations", options->training.iterations, "Number of iterations")
       ->type_name("N")
       ->capture_default_str()
       ->group(how);

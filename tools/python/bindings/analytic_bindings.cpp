@@ -37,12 +37,11 @@ double cost_bound(const NamedTask& task, std::string_view gpu_name, std::string_
 }  // namespace
 
 void bind_analytic_costs(nb::module_& module) {
-  module.def(
-      "analytic_cost", &analytic_cost, "task"_a, "plan"_a, nb::kw_only(), "gpu"_a = kDefaultGpu,
-      "network"_a = kDefaultNetwork,
-      "What simulate() predicts with cost models, computed from datasheets of named hardware "
-      "instead (docs/analytic_costs.md). Raises Error if a name is not known, or unless "
-      "`plan` places every row and column of every table once.");
+  module.def("analytic_cost", &analytic_cost, "task"_a, "plan"_a, nb::kw_only(),
+             "gpu"_a = kDefaultGpu, "network"_a = kDefaultNetwork,
+             "Cost of a plan as simulate() gives it, but computed from datasheets of named "
+             "hardware in place of cost models (docs/analytic_costs.md). Raises Error if a name is "
+             "not known, or unless `plan` places every row and column of every table once.");
   module.def(
       "cost_bound", &cost_bound, "task"_a, nb::kw_only(), "gpu"_a = kDefaultGpu,
       "network"_a = kDefaultNetwork,

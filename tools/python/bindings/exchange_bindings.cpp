@@ -50,12 +50,11 @@ void bind_exchange(nb::module_& module) {
           },
           nb::kw_only(), "forward"_a = "fp32", "backward"_a = "fp32", "ids"_a = "int64",
           "forward_share"_a = 1.0, "backward_share"_a = 1.0, "deduplicate_ids"_a = false,
-          "Of outputs (`forward`) and their gradients (`backward`) \"fp32\", \"fp16\", \"bf16\" or "
-          "\"fp8\", of ids \"int64\" or \"int32\". Shares: bytes that are sent over those of all "
-          "values, 0.001 to 1, where a threshold decides which are sent. `deduplicate_ids`: each "
-          "device asks once for each row that its part of the batch looks up in a table that is "
-          "not "
-          "pooled.")
+          "`forward` and `backward`: type of outputs and of their gradients, \"fp32\", \"fp16\", "
+          "\"bf16\" or \"fp8\". `ids`: \"int64\" or \"int32\". Shares: bytes that are sent divided "
+          "by those of all values, 0.001 to 1, where a threshold decides which are sent. "
+          "`deduplicate_ids`: each device asks once for each row that its part of the batch looks "
+          "up in a table that is not pooled.")
       .def_prop_ro("forward", name(&ExchangeTypes::forward))
       .def_prop_ro("backward", name(&ExchangeTypes::backward))
       .def_prop_ro("ids", name(&ExchangeTypes::ids))

@@ -97,44 +97,45 @@ auto part(Part PlanExplanation::*field) {
 }
 
 void bind_parts(nb::module_& module) {
-  nb::class_<ChangedCost>(module, "ChangedCost", "What a plan would cost after a change of it.")
+  nb::class_<ChangedCost>(module, "ChangedCost",
+                          "Cost that a plan would have after a change of it.")
       .def_ro("plan_ms", &ChangedCost::plan_ms)
       .def_ro("device_ms", &ChangedCost::device_ms,
-              "Of the device that was changed; of the dearest if several were.")
+              "Cost of the device that was changed; of the dearest if several were.")
       .def("__repr__", [](const ChangedCost& cost) {
         return "ChangedCost(plan_ms=" + std::to_string(cost.plan_ms) +
                ", device_ms=" + std::to_string(cost.device_ms) + ")";
       });
-  nb::class_<SliceExplanation>(module, "SliceExplanation", "What depends on one slice.")
+  nb::class_<SliceExplanation>(module, "SliceExplanation", "Costs that depend on one slice.")
       .def_ro("slice", &SliceExplanation::slice, "Index, as in Plan.shards.")
       .def_ro("held", &SliceExplanation::held)
-      .def_ro("without", &SliceExplanation::without, "If the slice were nowhere.");
+      .def_ro("without", &SliceExplanation::without, "Cost if no device held the slice.");
   nb::class_<CutExplanation>(module, "CutExplanation",
                              "A table that is cut, with a slice on the deciding device.")
       .def_ro("table", &CutExplanation::table, "Index into Task.tables.")
-      .def_ro("slices", &CutExplanation::slices, "On all devices.")
-      .def_ro("slices_here", &CutExplanation::slices_here, "On the deciding device.")
+      .def_ro("slices", &CutExplanation::slices, "Slices on all devices.")
+      .def_ro("slices_here", &CutExplanation::slices_here, "Slices on the deciding device.")
       .def_ro("merged", &CutExplanation::merged,
-              "If these were one; None unless there are several that can be.")
+              "Cost if these were one; None unless there are several that can be.")
       .def_ro("whole_device", &CutExplanation::whole_device,
               "Where the whole table would be cheapest; -1: no device has room for it.")
-      .def_ro("whole", &CutExplanation::whole, "If it were there.");
+      .def_ro("whole", &CutExplanation::whole, "Cost if it were there.");
   nb::class_<PricedRule>(module, "RuleCost",
-                         "What a task would cost without one of its rules; infinite: no plan.")
+                         "Cost of a task without one of its rules; infinite: no plan.")
       .def_prop_ro(
           "kind", [](const PricedRule& rule) { return std::string(name_of(rule.cost.rule.kind)); },
           "A field of TableRules, \"together\" or \"apart\".")
       .def_prop_ro(
           "table", [](const PricedRule& rule) { return rule.cost.rule.table; },
-          "Whose it is; -1: a group's.")
+          "Index of the table that has the rule; -1: a group has it.")
       .def_prop_ro(
           "group", [](const PricedRule& rule) { return rule.cost.rule.group; },
-          "Index into Task.groups; -1: a table's.")
+          "Index into Task.groups; -1: a table has it.")
       .def_prop_ro(
           "without_ms", [](const PricedRule& rule) { return rule.cost.without_ms; },
-          "Of the cheapest plan that keeps all others.")
+          "Cost of the cheapest plan that keeps all other rules.")
       .def_ro("costs_ms", &PricedRule::costs_ms,
-              "What a plan is cheaper by without it; infinite if there is one only then, None if "
+              "Saving of a plan without the rule; infinite if there is a plan only then, None if "
               "there is none then, either.")
       .def("__repr__", [](const PricedRule& rule) { return rule.text; });
 }
@@ -143,10 +144,9 @@ void bind_parts(nb::module_& module) {
 
 void bind_explanations(nb::module_& module, nb::class_<PythonPlanner>& planner) {
   bind_parts(module);
-  nb::class_<TaskExplanation>(
-      module, "PlanExplanation",
-      "Why a plan costs what it does (docs/plan_format.md); lists have an element a device. If "
-      "there is no plan: why.")
+  nb::class_<TaskExplanation>(module, "PlanExplanation",
+                              "Why a plan costs what it does (docs/plan_format.md); lists have an "
+                              "element per device. If there is no plan: why.")
       .def_ro("cost", &TaskExplanation::costed, "As Planner.simulate() has it; None: no plan.")
       .def_prop_ro("infeasible", [](const TaskExplanation& of) { return of.document.infeasible; })
       .def_prop_ro(
@@ -164,14 +164,14 @@ void bind_explanations(nb::module_& module, nb::class_<PythonPlanner>& planner) 
       .def_prop_ro("without_slices", of_devices([](const DeviceExplanation& device) {
                      return device.without_slices;
                    }),
-                   "If none of its slices were anywhere; None: it has none.")
+                   "Cost if none of its slices were anywhere; None: it has none.")
       .def_prop_ro("without_base",
                    of_devices([](const DeviceExplanation& device) { return device.without_base; }),
-                   "If it had no base load; None: it has none.")
+                   "Cost if it had no base load; None: it has none.")
       .def_prop_ro("at_full_speed",
                    of_devices([](const DeviceExplanation& device) { return device.at_full_speed; }),
-                   "If its speed were 1; None: it is not below.")
-      .def_prop_ro("slices", part(&PlanExplanation::slices), "Those on each device.")
+                   "Cost if its speed were 1; None: it is not below.")
+      .def_prop_ro("slices", part(&PlanExplanation::slices), "Slices on each device.")
       .def_prop_ro("cuts", part(&PlanExplanation::cuts), "By table.")
       .def_prop_ro(
           "rules",
@@ -179,7 +179,7 @@ void bind_explanations(nb::module_& module, nb::class_<PythonPlanner>& planner) 
             if (!of.document.rules) return std::nullopt;
             return priced_rules(of);
           },
-          "Of the tables in their order, then of the groups; None: they were not asked for.")
+          "Rules of the tables in their order, then of the groups; None: they were not asked for.")
       .def(
           "to_json", [](const TaskExplanation& of) { return explanation_to_json(of.document); },
           "The document of docs/plan_format.md.")
@@ -189,9 +189,9 @@ void bind_explanations(nb::module_& module, nb::class_<PythonPlanner>& planner) 
   planner.def("explain", &explain, "task"_a, "plan"_a = nb::none(), nb::kw_only(),
               "rules"_a = false, "deadline_ms"_a = nb::none(),
               "Why `plan` costs what it does: which device decides, and what the plan would cost "
-              "without each slice. None: the task is planned first. `rules`: also what each rule "
-              "of the task costs, which takes a plan for each; of a task without a plan, which "
-              "rules leave it without one. `deadline_ms`: of all these plans together. Raises "
+              "without each slice. None: the task is planned first. `rules`: also the cost of each "
+              "rule of the task, which takes a plan for each; if the task has no plan, the rules "
+              "that leave it without one. `deadline_ms`: for all these plans together. Raises "
               "Error as simulate() and plan() do.");
 }
 

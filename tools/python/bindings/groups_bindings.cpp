@@ -72,22 +72,23 @@ void bind_groups(nb::module_& module, nb::class_<PythonPlanner>& planner) {
           "layout",
           [](const TaskGroups& of) { return std::string(name_of(of.plan.groups.layout)); },
           "\"consecutive\" or \"interleaved\".")
-      .def_prop_ro("copies", of_plan(&GroupsPlan::copies), "Groups.")
-      .def_ro("task", &TaskGroups::task, "Of one group: its plan is one of this task.")
+      .def_prop_ro("copies", of_plan(&GroupsPlan::copies), "Number of groups.")
+      .def_ro("task", &TaskGroups::task, "Task of one group: its plan is one of this task.")
       .def_ro("result", &TaskGroups::result, "The plan of a group.")
       .def_prop_ro("averaged_bytes", of_plan(&GroupsPlan::averaged_bytes),
-                   "Of the device that has most.")
-      .def_prop_ro("averaging_ms", of_plan(&GroupsPlan::averaging_ms), "Once.")
+                   "Bytes of the device that has most.")
+      .def_prop_ro("averaging_ms", of_plan(&GroupsPlan::averaging_ms), "Time of one averaging.")
       .def_prop_ro("iterations", of_plan(&GroupsPlan::iterations),
-                   "Between two averagings; 0: there is none.")
-      .def_prop_ro("cost_ms", of_plan(&GroupsPlan::cost_ms),
-                   "An iteration with its part of the averaging; infinite if there is no plan.")
+                   "Iterations between two averagings; 0: there is none.")
+      .def_prop_ro(
+          "cost_ms", of_plan(&GroupsPlan::cost_ms),
+          "Cost of an iteration with its part of the averaging; infinite if there is no plan.")
       .def("__repr__", [](const TaskGroups& of) {
         return "DeviceGroups(size=" + std::to_string(of.plan.groups.size) + ", layout='" +
                std::string(name_of(of.plan.groups.layout)) +
                "', cost_ms=" + std::to_string(of.plan.cost_ms) + ")";
       });
-  nb::class_<TaskGroupsResult>(module, "GroupsResult", "What Planner.plan_groups() has found.")
+  nb::class_<TaskGroupsResult>(module, "GroupsResult", "Result of Planner.plan_groups().")
       .def_ro("plans", &TaskGroupsResult::plans, nb::rv_policy::reference_internal,
               "By size, then layout.")
       .def_prop_ro(
@@ -108,9 +109,9 @@ void bind_groups(nb::module_& module, nb::class_<PythonPlanner>& planner) {
           "layouts: collections.abc.Sequence[str] = (), iterations: float | None = None, share: "
           "float = 0.05, optimizer_state: bool = True, deadline_ms: float | None = None) -> "
           "GroupsResult"),
-      "Devices of `task` in groups that each hold all tables, of each of `sizes`, or of all that "
-      "can be planned, and of each of `layouts`, or of both. Copies are averaged every "
-      "`iterations`, or so seldom that it takes `share` of the time.");
+      "Plans devices of `task` in groups that each hold all tables. The groups have each of "
+      "`sizes`, by default all that can be planned, and each of `layouts`, by default both. Copies "
+      "are averaged every `iterations`, or so seldom that it takes `share` of the time.");
 }
 
 }  // namespace neuroshard::python

@@ -14,7 +14,7 @@ void add_html_methods(nanobind::class_<T>& shown, Report report) {
             "A page for browsers, one HTML file, as `neuroshard plan --report` writes it.");
   shown.def(
       "_repr_html_", [report](const T& value) { return tools::html_frame(report(value), "Plan"); },
-      "The same in a frame, for notebooks.");
+      "The page of to_html() in a frame, for notebooks.");
 }
 
 }  // namespace neuroshard::python

@@ -23,7 +23,7 @@ Overlap checked_overlap(const Overlap& overlap) {
 }  // namespace
 
 void bind_overlap(nb::module_& module) {
-  nb::class_<Overlap>(module, "Overlap", "What runs beside what in an iteration.")
+  nb::class_<Overlap>(module, "Overlap", "Work that runs side by side in an iteration.")
       .def(
           "__init__",
           [](Overlap* self, bool ids, double dense_ms, double dense_beside_outputs_ms,

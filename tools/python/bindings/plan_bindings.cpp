@@ -94,7 +94,7 @@ void bind_plan(nb::module_& module) {
             new (self) Plan{std::move(slices), std::move(shards), std::move(replicas)};
           },
           "slices"_a, "shards"_a, "replicas"_a = std::vector<int>(),
-          "`shards`: of each device, the indices of its slices. `replicas`: tables that every "
+          "`shards`: for each device, the indices of its slices. `replicas`: tables that every "
           "device holds whole, ascending; they have no slices. Nothing is checked before the plan "
           "is used.")
       .def_static(
@@ -108,7 +108,7 @@ void bind_plan(nb::module_& module) {
           "first half keeps its index, the second is appended. Raises Error if one cannot be "
           "halved.")
       .def_ro("slices", &Plan::slices)
-      .def_ro("shards", &Plan::shards, "Of each device, the indices of its slices.")
+      .def_ro("shards", &Plan::shards, "For each device, the indices of its slices.")
       .def_ro("replicas", &Plan::replicas, "Tables that every device holds whole, ascending.")
       .def(
           "column_splits",
@@ -142,7 +142,7 @@ void bind_plan(nb::module_& module) {
                                         : std::vector<double>(plan.slices.size(), 1.0);
       },
       "task"_a, "plan"_a,
-      "By slice, the share of its rows that HBM has room for; 1 of a task without host memory.");
+      "By slice, the share of its rows that HBM has room for; 1 for a task without host memory.");
   module.def(
       "load_plan",
       [](const std::filesystem::path& path, const NamedTask& task) {
@@ -156,7 +156,7 @@ void bind_plan(nb::module_& module) {
       [](std::string_view json, const NamedTask& task) {
         return one_plan(parse_plans(json, "plan"), task, "plan");
       },
-      "json"_a, "task"_a, "The same from its text.");
+      "json"_a, "task"_a, "A plan from the text of such a file.");
 }
 
 void bind_plan_problem(nb::module_& module) {
@@ -178,14 +178,13 @@ void bind_plan_problem(nb::module_& module) {
 }
 
 void bind_plan_cost(nb::module_& module) {
-  nb::class_<CostedTaskPlan> plan_cost(
-      module, "PlanCost",
-      "Predicted cost of a plan, in milliseconds of a training iteration; "
-      "arrays have an element a device.");
+  nb::class_<CostedTaskPlan> plan_cost(module, "PlanCost",
+                                       "Predicted cost of a plan, in milliseconds of a training "
+                                       "iteration; arrays have an element per device.");
   plan_cost
       .def_prop_ro(
           "cost_ms", [](const CostedTaskPlan& plan) { return plan.cost.cost_ms; },
-          "Of the slowest device, or of the host if that takes longer.")
+          "Cost of the slowest device, or of the host if that takes longer.")
       .def_prop_ro(
           "set_by_host", [](const CostedTaskPlan& plan) { return plan.cost.set_by_host(); },
           "Whether the host (Overlap.host_ms) takes longer than all devices.")
@@ -208,24 +207,24 @@ void bind_plan_cost(nb::module_& module) {
                    kOwned, "All-to-all of the ids; 0 if the weights do not price it.")
       .def_prop_ro("all_reduce_ms",
                    by_device<double>([](const DeviceCost& d) { return d.all_reduce_ms; }), kOwned,
-                   "Of replicated tables' gradients, and the update by them.")
+                   "Exchange of replicated tables' gradients, and the update by them.")
       .def_prop_ro("dense_ms", by_device<double>([](const DeviceCost& d) { return d.dense_ms; }),
-                   kOwned, "Of the task's dense part, what no all-to-all hides.")
+                   kOwned, "Time of the task's dense part that no all-to-all hides.")
       .def_prop_ro("hidden_ms", by_device<double>([](const DeviceCost& d) { return d.hidden_ms; }),
-                   kOwned, "Of `ids_ms`, what runs behind the iteration before.")
+                   kOwned, "Part of `ids_ms` that runs behind the iteration before.")
       .def_prop_ro("replicas_ms",
                    by_device<double>([](const DeviceCost& d) { return d.replicas_ms; }), kOwned,
-                   "Of replicated tables' operator; part of `compute_ms`.")
+                   "Operator of replicated tables; part of `compute_ms`.")
       .def_prop_ro("fetch_ms", by_device<double>([](const DeviceCost& d) { return d.fetch_ms; }),
-                   kOwned, "Of rows that wait in the host's memory; part of `compute_ms`.")
+                   kOwned, "Fetches of rows that wait in the host's memory; part of `compute_ms`.")
       .def_prop_ro("hidden_fetch_ms",
                    by_device<double>([](const DeviceCost& d) { return d.hidden_fetch_ms; }), kOwned,
-                   "Of `fetch_ms`, what runs behind the iteration before.")
+                   "Part of `fetch_ms` that runs behind the iteration before.")
       .def_prop_ro("total_ms", by_device<double>([](const DeviceCost& d) { return d.total_ms(); }),
                    kOwned)
       .def_prop_ro("memory_bytes",
                    by_device<std::int64_t>([](const DeviceCost& d) { return d.memory_bytes; }),
-                   kOwned, "Of slices and replicas: weights, optimizer state and buffers.")
+                   kOwned, "Memory of slices and replicas: weights, optimizer state and buffers.")
       .def_prop_ro("weight_bytes", by_device<std::int64_t>([](const DeviceCost& d) {
                      return d.memory.weight_bytes;
                    }),
@@ -243,17 +242,17 @@ void bind_plan_cost(nb::module_& module) {
                    kOwned)
       .def_prop_ro("base_bytes",
                    by_device<std::int64_t>([](const DeviceCost& d) { return d.base_bytes; }),
-                   kOwned, "What is there already.")
+                   kOwned, "Memory that is taken already.")
       .def_prop_ro("base_ms", by_device<double>([](const DeviceCost& d) { return d.base_ms; }),
-                   kOwned, "Part of compute_ms: what is there already.")
+                   kOwned, "Computation that is there already; part of `compute_ms`.")
       .def_prop_ro("speed", by_device<double>([](const DeviceCost& d) { return d.speed; }), kOwned,
-                   "Of its computation: as many times what the models predict.")
+                   "Speed of its computation, as a multiple of what the models predict.")
       .def_prop_ro("free_bytes",
                    by_device<std::int64_t>([](const DeviceCost& d) { return d.free_bytes; }),
                    kOwned, "Below 0: the plan does not fit.")
       .def_prop_ro("host_bytes",
                    by_device<std::int64_t>([](const DeviceCost& d) { return d.host_bytes; }),
-                   kOwned, "Of slices, in the host's memory.")
+                   kOwned, "Memory of slices in the host.")
       .def_prop_ro(
           "hbm_shares", [](const CostedTaskPlan& plan) { return plan.cost.hbm_shares; },
           "By slice, the share of its rows that HBM has room for; empty: the task has no host "
@@ -283,7 +282,7 @@ void bind_plan_result(nb::module_& module) {
       .def_ro("available_bytes", &Infeasibility::available_bytes, "All devices together.")
       .def_ro("largest_piece_bytes", &Infeasibility::largest_piece_bytes,
               "The largest piece that fits nowhere.")
-      .def_ro("table", &Infeasibility::table, "It is a piece of this table; -1: of none.")
+      .def_ro("table", &Infeasibility::table, "Table that this piece is of; -1: none.")
       .def("__repr__", [](const Infeasibility& why) { return why.message; });
   nb::class_<SearchStats>(module, "SearchStats", "How much a search did.")
       .def_ro("backend", &SearchStats::backend)

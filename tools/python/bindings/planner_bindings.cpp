@@ -144,12 +144,11 @@ void bind_hardware(nb::module_& module) {
 
 void bind_weights(nb::module_& module) {
   nb::class_<Weights>(module, "Weights", "Cost models: what the search knows of the hardware.")
-      .def_static(
-          "builtin", &weights_of, "hardware"_a = std::string(kDefaultHardware),
-          nb::sig("def builtin(hardware: str | Hardware = 'a100') -> Weights"),
-          "Those compiled into the package, of \"a100\", \"h100\" or \"h200\", or, for other "
-          "hardware (docs/model_card.md) and datasheets, scaled from these in a second; see "
-          "`metadata`.")
+      .def_static("builtin", &weights_of, "hardware"_a = std::string(kDefaultHardware),
+                  nb::sig("def builtin(hardware: str | Hardware = 'a100') -> Weights"),
+                  "Weights compiled into the package, for \"a100\", \"h100\" or \"h200\". For "
+                  "other hardware (docs/model_card.md) and datasheets, they are scaled from these "
+                  "in a second; see `metadata`.")
       .def_static(
           "load",
           [](const std::filesystem::path& path) {
@@ -163,9 +162,9 @@ void bind_weights(nb::module_& module) {
           "metadata", [](const Weights& weights) { return weights.models.metadata; },
           "Hardware, source, and what else was written down.")
       .def_ro("origin", &Weights::origin, "Where they come from, as pages and plans say.")
-      .def_prop_ro("memory_gb_s", &memory_gb_s,
-                   "GB/s of the memory of the GPU that compute costs are of; None: it has no "
-                   "datasheet.")
+      .def_prop_ro(
+          "memory_gb_s", &memory_gb_s,
+          "GB/s of the memory of the GPU that compute costs are for; None: it has no datasheet.")
       .def(
           "has_comm_for",
           [](const Weights& weights, int devices) { return weights.models.has_comm_for(devices); },
@@ -188,8 +187,8 @@ void bind_planner_class(nb::module_& module) {
   nb::class_<ImprovedPlan>(module, "Improvement", "A plan that is better than all before it.")
       .def_ro("plan", &ImprovedPlan::plan)
       .def_ro("cost_ms", &ImprovedPlan::cost_ms)
-      .def_ro("elapsed_ms", &ImprovedPlan::elapsed_ms, "Since the search began.")
-      .def_ro("stage", &ImprovedPlan::stage, "Which part of the search found it.");
+      .def_ro("elapsed_ms", &ImprovedPlan::elapsed_ms, "Time since the search began.")
+      .def_ro("stage", &ImprovedPlan::stage, "Part of the search that found it.");
   auto planner =
       nb::class_<PythonPlanner>(
           module, "Planner",
@@ -223,33 +222,27 @@ void bind_planner_class(nb::module_& module) {
               "equal_widths"_a = false, "cuts"_a = nb::none(), "policy"_a = nb::none(),
               "`weights`: None for the built-in ones. `effort`: \"fast\", \"default\" or "
               "\"thorough\". `backend`: \"auto\" or one of backends(). `threads`: for one plan or "
-              "batch; 0: one per core. `seed`: of algorithm \"random\". `equal_widths`: cut each "
-              "table "
-              "to slices of one width. `cuts`: \"any\", also replicated where that is cheaper and "
-              "by rows where columns alone find no room; \"columns\"; or None: any, unless the "
-              "weights do not say what they were "
-              "trained on, as published checkpoints do not. `policy`: a file of 'train policy', "
-              "which the "
-              "algorithms \"dreamshard\" and \"autoshard\" need.")
+              "batch; 0: one per core. `seed`: for algorithm \"random\". `equal_widths`: cut each "
+              "table to slices of one width. `cuts`: \"any\", also replicated where that is "
+              "cheaper and by rows where columns alone find no room; \"columns\"; or None: any, "
+              "unless the weights do not say what they were trained on, as published checkpoints "
+              "do not. `policy`: a file of 'train policy', which the algorithms \"dreamshard\" and "
+              "\"autoshard\" need.")
           .def("plan", &plan, "task"_a, nb::kw_only(), "deadline_ms"_a = nb::none(),
                "alternatives"_a = 0, "on_improvement"_a = nb::none(),
                "The plan of lowest predicted cost that was found. A task that cannot fit is a "
-               "result, "
-               "with the reason. `deadline_ms`: return the best plan found by then, counted from "
-               "the "
-               "call. `alternatives`: how many other plans to return, 0 to 1,000. `on_improvement` "
-               "is "
-               "called for each better plan. Raises Error on an invalid task. Ctrl-C ends searches "
-               "of "
-               "effort \"thorough\", and of tasks with 1,000 or more tables times devices.")
+               "result, with the reason. `deadline_ms`: return the best plan found by then, "
+               "counted from the call. `alternatives`: how many other plans to return, 0 to 1,000. "
+               "`on_improvement` is called for each better plan. Raises Error on an invalid task. "
+               "Ctrl-C ends searches of effort \"thorough\", and of tasks with 1,000 or more "
+               "tables times devices.")
           .def("plan_batch", &plan_batch, "tasks"_a, nb::kw_only(), "deadline_ms"_a = nb::none(),
                "alternatives"_a = 0,
                nb::sig(
                    "def plan_batch(self, tasks: collections.abc.Sequence[Task], *, deadline_ms: "
                    "float | None = None, alternatives: int = 0) -> list[PlanResult | Exception]"),
                "Many tasks at once. In place of a result there is the Error that plan() would "
-               "raise. A "
-               "deadline is that of all tasks together.")
+               "raise. A deadline is for all tasks together.")
           .def("simulate", &simulate, "task"_a, "plan"_a,
                "Predicted cost of any plan for `task`. Raises Error unless it places every column "
                "of "
@@ -267,7 +260,7 @@ void bind_planner_class(nb::module_& module) {
           .def_prop_ro(
               "backend",
               [](const PythonPlanner& planner) { return std::string(planner.planner.backend()); },
-              "The one in use.");
+              "Backend in use.");
   bind_replanning(module, planner);
   bind_explanations(module, planner);
   bind_groups(module, planner);

@@ -101,13 +101,13 @@ void bind_replanning(nb::module_& module, nb::class_<PythonPlanner>& planner) {
       .def_prop_ro(
           "must_move_bytes",
           [](const TaskReplanResult& result) { return result.moves.must_move_bytes; },
-          "What has to be moved if all tables stay sharded as they run: what no device holds, and "
-          "what replicated and row-wise tables need on other devices. It does not depend on the "
-          "plan, which moves less if it drops replicas or joins slices.")
+          "Bytes that have to be moved if all tables stay sharded as they run: those that no "
+          "device holds, and those that replicated and row-wise tables need on other devices. They "
+          "do not depend on the plan, which moves less if it drops replicas or joins slices.")
       .def_prop_ro(
           "unspent_bytes",
           [](const TaskReplanResult& result) { return result.moves.unspent_bytes; },
-          "What is left of the budget for later changes.")
+          "Bytes of the budget that are left for later changes.")
       .def(
           "to_json",
           [](const TaskReplanResult& result) {
@@ -134,14 +134,14 @@ void bind_replanning(nb::module_& module, nb::class_<PythonPlanner>& planner) {
       "small_moves_bytes"_a = ReplanRequest{}.small_moves_bytes, "ms_per_moved_gib"_a = 0.0,
       "deadline_ms"_a = nb::none(),
       "A plan for `task` near to `running_plan`, so that little has to be moved. Tables keep what "
-      "devices hold of them if name and dim stay. `lost_devices`: of the running plan; the others "
-      "keep their order and become 0, 1, ... With neither budget nor price, 1.2 times what has to "
-      "be moved for tables to stay sharded as they run may be; and `small_moves_share` of what "
-      "tables take on all devices, or `small_moves_bytes` for each device if that is more, if that "
-      "saves 1 % of the cost. `unspent_bytes`: what budgets of earlier changes left (0 at the "
-      "first), which may be moved as well; the plan then leaves what gains little for later "
-      "ones. Raises Error on what is invalid, and if all plans found move more than the budget, "
-      "which says what is enough for one.");
+      "devices hold of them if name and dim stay. `lost_devices`: devices of the running plan that "
+      "are gone; the others keep their order and become 0, 1, ... With neither budget nor price, "
+      "1.2 times what has to be moved for tables to stay sharded as they run may be moved. If it "
+      "saves 1 % of the cost, `small_moves_share` of what tables take on all devices may be moved "
+      "beyond that, or `small_moves_bytes` for each device if that is more. `unspent_bytes`: what "
+      "budgets of earlier changes left (0 at the first), which may be moved as well; the plan then "
+      "leaves what gains little for later ones. Raises Error on invalid input, and if all plans "
+      "found move more than the budget; the error says what is enough for one.");
 }
 
 }  // namespace neuroshard::python

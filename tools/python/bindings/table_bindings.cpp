@@ -85,7 +85,7 @@ std::vector<std::string> names_of(const std::vector<ShardingKind>& kinds) {
 
 void bind_rules(nb::module_& module) {
   nb::class_<TableRules>(module, "TableRules",
-                         "What every plan keeps to for a table (docs/task_format.md).")
+                         "Rules that every plan keeps for a table (docs/task_format.md).")
       .def(
           "__init__",
           [](TableRules* self, bool no_split, int min_width, int max_slices,
@@ -111,15 +111,16 @@ void bind_rules(nb::module_& module) {
               "Columns that each slice has at least, if the table has so many; 0: no rule.")
       .def_ro("max_slices", &TableRules::max_slices,
               "Slices that the table has at most, row blocks included; 0: no rule.")
-      .def_ro("devices", &TableRules::devices, "The only ones that may hold slices; empty: all.")
-      .def_ro("not_devices", &TableRules::not_devices, "Devices that may not.")
+      .def_ro("devices", &TableRules::devices, "The only devices that may hold slices; empty: all.")
+      .def_ro("not_devices", &TableRules::not_devices, "Devices that may not hold slices.")
       .def_ro("nodes", &TableRules::nodes,
-              "Nodes, of Task.devices_per_node devices, whose devices alone may; empty: all.")
-      .def_ro("not_nodes", &TableRules::not_nodes, "Nodes whose devices may not.")
+              "Nodes, of Task.devices_per_node devices, whose devices alone may hold slices; "
+              "empty: all.")
+      .def_ro("not_nodes", &TableRules::not_nodes, "Nodes whose devices may not hold slices.")
       .def_prop_ro(
           "kinds", [](const TableRules& rules) { return names_of(rules.kinds); },
-          "In which ways the table may be sharded: \"table\", \"column\", \"row\", "
-          "\"table_row\", \"grid\", \"replicate\"; empty: all.")
+          "Ways in which the table may be sharded: \"table\", \"column\", \"row\", \"table_row\", "
+          "\"grid\", \"replicate\"; empty: all.")
       .def_ro("keep_in_hbm", &TableRules::keep_in_hbm, "No row of it waits in the host's memory.")
       .def(nb::self == nb::self, nb::sig("def __eq__(self, other: object, /) -> bool"));
 }
@@ -147,24 +148,22 @@ void bind_table(nb::module_& module) {
           "replica_gradients"_a = "dense", "features"_a = 1.0, "pooling"_a = "sum",
           "weighted"_a = false, "popularity"_a = nb::none(),
           "`dim` columns, a multiple of 4. `pooling_factor`: mean number of lookups per sample, of "
-          "all features that read the table together. "
-          "`access_histogram`: of the distinct rows that a batch of 65,536 samples touches, the "
-          "shares touched 1, 2, 3-4, ..., 16385-32768 and more times (17 numbers); if there is "
-          "none it is computed, as if popularity fell by Zipf's law with `zipf_exponent`. "
-          "`weight_type` and `optimizer` decide memory (docs/memory.md), and the type what "
-          "operators cost if the weights know operator features, as the built-in ones do. "
-          "`rules`: None for none. `row_shares`: shares of the lookups in up to 1,024 equal, "
-          "consecutive parts of the rows, which row blocks are priced by; None: all rows are "
-          "looked up evenly. `replica_gradients`: what devices exchange if every one of them holds "
-          "the table: \"dense\", an all-reduce of all rows, or \"touched\", the rows that each "
-          "device's part of the batch touches. `features`: how many read the table; above 0, at "
-          "most 4,096. `pooling`: a sample has an output of each of them, \"sum\" or \"mean\", or "
-          "\"none\": one of each lookup. `weighted`: a number comes with each id, by which its row "
-          "is multiplied. `popularity`: [(rows, share of all lookups), ...] of the hottest rows, "
-          "both "
-          "growing, to all rows that are ever looked up and 1; or the exponent of Zipf's law; "
-          "None: "
-          "estimated from the access histogram. What is fetched from the host depends on it.")
+          "all features that read the table together. `access_histogram`: of the distinct rows "
+          "that a batch of 65,536 samples touches, the shares touched 1, 2, 3-4, ..., 16385-32768 "
+          "and more times (17 numbers); if there is none it is computed, as if popularity fell by "
+          "Zipf's law with `zipf_exponent`. `weight_type` and `optimizer` decide memory "
+          "(docs/memory.md), and the type what operators cost if the weights know operator "
+          "features, as the built-in ones do. `rules`: None for none. `row_shares`: shares of the "
+          "lookups in up to 1,024 equal, consecutive parts of the rows, which row blocks are "
+          "priced by; None: all rows are looked up evenly. `replica_gradients`: what devices "
+          "exchange if every one of them holds the table: \"dense\", an all-reduce of all rows, or "
+          "\"touched\", the rows that each device's part of the batch touches. `features`: how "
+          "many read the table; above 0, at most 4,096. `pooling`: a sample has an output of each "
+          "of them, \"sum\" or \"mean\", or \"none\": one of each lookup. `weighted`: a number "
+          "comes with each id, by which its row is multiplied. `popularity`: [(rows, share of all "
+          "lookups), ...] of the hottest rows, both growing, to all rows that are ever looked up "
+          "and 1; or the exponent of Zipf's law; None: estimated from the access histogram. The "
+          "rows that are fetched from the host depend on it.")
       .def_ro("name", &Table::name)
       .def_ro("rows", &Table::rows)
       .def_ro("dim", &Table::dim)
@@ -192,8 +191,8 @@ void bind_table(nb::module_& module) {
                    [](const Table& table) { return std::string(name_of(table.replica_gradients)); })
       .def_ro("row_shares", &Table::row_shares, "Empty: all rows are looked up evenly.")
       .def_prop_ro("size_bytes", &Table::size_bytes,
-                   "Of the weights and the optimizer's state; of a task's table with ids and "
-                   "outputs, if it has a batch size.")
+                   "Memory of the weights and the optimizer's state; for a table of a task that "
+                   "has a batch size, ids and outputs included.")
       .def("__repr__", &table_text);
 }
 

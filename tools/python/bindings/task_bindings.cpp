@@ -154,7 +154,7 @@ std::string links_text(const NodeLinks& links) {
 }
 
 void bind_links(nb::module_& module) {
-  nb::class_<NodeLinks>(module, "NodeLinks", "What connects devices, and nodes of devices.")
+  nb::class_<NodeLinks>(module, "NodeLinks", "Links between devices, and between nodes of devices.")
       .def(
           "__init__",
           [](NodeLinks* self, double in_node_gb_s, double between_nodes_gb_s, double node_gb_s,
@@ -205,28 +205,25 @@ void bind_task(nb::module_& module) {
           "devices_per_node"_a = kDefaultDevicesPerNode, "links"_a = nb::none(),
           "exchange"_a = nb::none(), "overlap"_a = nb::none(), "host_memory"_a = nb::none(),
           "groups"_a = std::vector<TableGroup>{},
-          "`devices`: how many, or a list of all of them. `memory_bytes`: of one device, or a "
-          "list of "
-          "those of each; not if devices are listed, which have it. `notes`: assumptions, which "
-          "pages and plans repeat. `reserved_bytes` and `reserved_share`, which add up: what of "
-          "each device tables may not take. `batch_size`: samples of an iteration, on all "
-          "devices, of which costs are and whose ids and pooled outputs take memory; None: costs "
-          "are of 65,536, and memory counts none, or as tables of another task say. "
-          "`count_buffers`: False: `batch_size` is that of costs alone, and memory counts as with "
-          "None. "
-          "`devices_per_node`: devices that share a node, within which rows may be cut. "
-          "`links`: what connects them; None: as in the network that the cost models know, where "
-          "it does not matter which devices share a node. `exchange`: how values and ids are sent; "
-          "None: as fp32 and int64. `overlap`: what runs beside what; None: nothing. "
-          "`host_memory`: where rows are that HBM has no room "
-          "for; None: tables are in HBM alone. `groups`: "
-          "tables that every plan keeps "
-          "together or apart.")
+          "`devices`: how many, or a list of all of them. `memory_bytes`: memory of each device, "
+          "as one number or a list; not given if devices are listed, which have it. `notes`: "
+          "assumptions, which pages and plans repeat. `reserved_bytes` and `reserved_share`, which "
+          "add up: part of each device that tables may not take. `batch_size`: samples of an "
+          "iteration, on all devices together. Costs are for this many, and their ids and pooled "
+          "outputs take memory. None: costs are for 65,536, and memory counts none, or as tables "
+          "of another task say. `count_buffers`: False: `batch_size` is for costs alone, and "
+          "memory counts as with None. `devices_per_node`: devices that share a node, within which "
+          "rows may be cut. `links`: what connects them; None: as in the network that the cost "
+          "models know, where it does not matter which devices share a node. `exchange`: how "
+          "values and ids are sent; None: as fp32 and int64. `overlap`: work that runs side by "
+          "side; None: nothing does. `host_memory`: memory for rows that HBM has no room for; "
+          "None: tables are in HBM alone. `groups`: tables that every plan keeps together or "
+          "apart.")
       .def_prop_ro("tables", [](const NamedTask& task) { return task.task.tables; })
       .def_prop_ro("devices", [](const NamedTask& task) { return task.task.devices; })
       .def_prop_ro(
           "batch_size", [](const NamedTask& task) { return task.task.batch_size; },
-          "Samples of an iteration, on all devices, of which costs are.")
+          "Samples of an iteration, on all devices together, that costs are for.")
       .def_prop_ro("devices_per_node",
                    [](const NamedTask& task) { return task.task.devices_per_node; })
       .def_prop_ro("links", [](const NamedTask& task) { return task.task.links; })
@@ -240,7 +237,7 @@ void bind_task(nb::module_& module) {
       .def_prop_ro("groups", [](const NamedTask& task) { return task.task.groups; })
       .def_prop_ro(
           "device_list", [](const NamedTask& task) { return task.task.device_list; },
-          "All of them where they are listed, else empty: equal ones.")
+          "All devices if they were listed; empty: they are equal.")
       .def_prop_ro(
           "memory_bytes",
           [](const NamedTask& task) {
@@ -250,7 +247,7 @@ void bind_task(nb::module_& module) {
             }
             return most;
           },
-          "Of a device; of devices that differ, of the largest.")
+          "Memory of a device; if devices differ, of the largest.")
       .def_prop_ro(
           "reserved_bytes",
           [](const NamedTask& task) {
@@ -260,11 +257,11 @@ void bind_task(nb::module_& module) {
             }
             return reserved;
           },
-          "Of each device.")
+          "Reserved memory of each device.")
       .def_prop_ro(
           "room_bytes", [](const NamedTask& task) { return rooms_bytes(task.task); },
-          "What tables may take of each device: its memory less what is reserved and less what is "
-          "there already, with host memory.")
+          "Memory of each device that tables may take: all of it less what is reserved and less "
+          "what is there already, with host memory.")
       .def_ro("name", &NamedTask::name)
       .def_ro("notes", &NamedTask::notes)
       .def("__len__", [](const NamedTask& task) { return task.task.tables.size(); })
@@ -287,7 +284,7 @@ void bind_tasks(nb::module_& module) {
       "path"_a, nb::kw_only(), "devices"_a = nb::none(), "memory_bytes"_a = nb::none(),
       nb::sig("def load_task(path: str | os.PathLike[str], *, devices: int | None = None, "
               "memory_bytes: int | None = None) -> Task"),
-      "A task file (docs/task_format.md). What is given takes the place of what it says.");
+      "A task file (docs/task_format.md). Arguments take the place of what the file says.");
   module.def(
       "parse_task",
       [](std::string_view json, std::optional<int> devices,
@@ -295,7 +292,7 @@ void bind_tasks(nb::module_& module) {
         return complete_task(parse_task(json, "task"), devices, memory_bytes);
       },
       "json"_a, nb::kw_only(), "devices"_a = nb::none(), "memory_bytes"_a = nb::none(),
-      "The same from its text.");
+      "A task from the text of such a file.");
   module.def("bytes_from_gib", &bytes_from_gib, "gib"_a, "Bytes in `gib` GiB, rounded down.");
   module.def(
       "zipf_histogram",

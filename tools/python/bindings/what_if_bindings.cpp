@@ -45,8 +45,8 @@ void bind_what_ifs(nb::class_<PythonPlanner>& planner) {
               nb::sig("def plan_variants(self, task: Task, variants: "
                       "collections.abc.Sequence[tuple[int, int]], *, deadline_ms: float | None = "
                       "None) -> list[PlanResult | Exception]"),
-              "What `task` would cost on other devices: a result for each (devices, bytes of one "
-              "device) of `variants`. More memory never costs more.");
+              "Plans `task` on other devices: a result for each (devices, bytes of one device) of "
+              "`variants`. More memory never costs more.");
 }
 
 }  // namespace neuroshard::python
