@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How good weights are that are calibrated with few samples: MAPE over the number of samples.
+"""Shows how good weights calibrated with few samples are: MAPE over the number of samples.
 
 Samples of a folder (neuroshard collect) are shuffled; the last ones test, the first ones of the others
 calibrate, and for comparison models are trained anew on the same few and on all others.
@@ -39,7 +39,7 @@ def arguments():
     parser.add_argument("--draws", type=int, default=5, help="different samples of each number")
     parser.add_argument("--most", type=int, default=20000, help="samples to train anew on")
     parser.add_argument("--test", type=int, default=0, help="samples held back; 0: a fifth")
-    parser.add_argument("--epochs", type=int, default=60, help="of training anew on more than 2,000")
+    parser.add_argument("--epochs", type=int, default=60, help="epochs of training anew on more than 2,000 samples")
     parser.add_argument("--again", type=Path, help="folder of the same samples, measured once more")
     parser.add_argument("--report", type=Path, help="Markdown file to add to, besides the page")
     parser.add_argument("--threads", type=int, default=0)

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Plans of published tables, really run by TorchRec: what the search, the published one and the baselines find, each
-measured twice (neuroshard.measure), beside what the weights predict.
+"""Runs plans of published tables by TorchRec: those of the search, of the published search and of the baselines. Each is
+measured twice (neuroshard.measure), and shown beside the prediction of the weights.
 
     bench/measured_plans.py --ranks 2 --tasks 5 --weights mine.safetensors --output measured
 
 Tables are those of tasks that the published program planned, with fewer rows and lookups where cores stand in for GPUs.
-Without --weights, predictions are of an A100: they order plans, but are no times of cores. What is done is found in the
-folder of results, so the same command goes on where it was. Needs the Python package, PyTorch and TorchRec."""
+Without --weights, predictions are for an A100: they order plans, but are no times of cores. The folder of results keeps
+what is done, so the same command goes on where it was. Needs the Python package, PyTorch and TorchRec."""
 
 import argparse
 import json
@@ -165,15 +165,15 @@ def report(tasks: list[dict[str, Measured]]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--output", required=True, help="folder of the results")
-    parser.add_argument("--ranks", type=int, nargs="+", default=[2], choices=[2, 4, 8], help="numbers, in turn")
-    parser.add_argument("--tasks", type=int, default=5, help="of each number of ranks, at most 100")
+    parser.add_argument("--ranks", type=int, nargs="+", default=[2], choices=[2, 4, 8], help="numbers of ranks, in turn")
+    parser.add_argument("--tasks", type=int, default=5, help="tasks of each number of ranks, at most 100")
     parser.add_argument("--weights", help="weights file of this machine")
     parser.add_argument("--device", choices=["auto", "cpu", "cuda"], default="auto")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--batch", type=int, default=4096)
     parser.add_argument("--row-scale", type=float, default=0.05)
     parser.add_argument("--pooling-scale", type=float, default=0.25)
-    parser.add_argument("--memory-gb", type=float, default=1.0, help="of a device")
+    parser.add_argument("--memory-gb", type=float, default=1.0, help="GiB of a device")
     options = parser.parse_args()
     for ranks in options.ranks:
         text = report([measure_task(options, ranks, index) for index in range(options.tasks)])

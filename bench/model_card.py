@@ -2,7 +2,7 @@
 """The accuracy tables of docs/model_card.md: built-in weights, or others, against the analytic costs of fresh samples.
 
 Samples are drawn with seeds that weights/pretrained/make.sh does not use, from its tables (of FOLDER, where it keeps
-them) and from tables that it never drew. Whole plans are the matter of `nsbench accuracy`.
+them) and from tables that it never drew. `nsbench accuracy` judges whole plans.
 """
 
 import argparse
@@ -165,10 +165,10 @@ def print_kinds(bench: Bench, threads: int) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder", metavar="FOLDER", help="where make.sh made the weights, or any: for tables and samples")
-    parser.add_argument("--hardware", default="a100", help="whose datasheets, and built-in weights")
-    parser.add_argument("--weights", help="others than the built-in ones")
-    parser.add_argument("--samples", type=int, default=3000, help="of each row")
+    parser.add_argument("folder", metavar="FOLDER", help="folder of make.sh, or any: for tables and samples")
+    parser.add_argument("--hardware", default="a100", help="hardware of the datasheets, and of the built-in weights")
+    parser.add_argument("--weights", help="weights file, in place of the built-in ones")
+    parser.add_argument("--samples", type=int, default=3000, help="samples of each row")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--program", default=str(ROOT / "build/release/tools/neuroshard"))
     parser.add_argument("--only-kinds", action="store_true", help="tables of one kind each, and nothing else")

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""What plan() takes in Python beyond the time that the library says it searched, by the wall clock: conversion of
-arguments and result, Python's lock. With a greedy baseline this is all; with the default search, also what the
-library does before and after it, mostly to free its memory. `bench/python_overhead.py [--tables N] [--calls N]`; needs
+"""Times plan() in Python, by the wall clock, beyond the time that the library says it searched. With a greedy baseline
+that is the conversion of arguments and result, and Python's lock. With the default search, it is also the library's
+work before and after the search, mostly to free its memory. `bench/python_overhead.py [--tables N] [--calls N]`; needs
 the Python package."""
 
 import argparse

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""CPU time of `neuroshard plan` on legal tasks that are hard to do anything with.
+"""Measures the CPU time of `neuroshard plan` on legal tasks that are hard to plan.
 
 usage: bench/slow_tasks.py PROGRAM [--bytes N] [--only NAME,...] [--keep FOLDER] [PLAN_OPTION...]
 
 Each task is a file of about N bytes (1 MB): as many tables, rules, groups or devices as there is room for. Prints
-the CPU time of a run that plans, that of one whose deadline is 1 ms, and the exit status of both. What the second
-takes beyond the first millisecond no deadline ends: reading, checking, what searches begin with, and writing.
+the CPU time of a run that plans, that of one whose deadline is 1 ms, and the exit status of both. No deadline ends the
+work that the second run does beyond the first millisecond: reading, checking, the start of searches, and writing.
 """
 
 import argparse

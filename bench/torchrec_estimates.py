@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""NeuroShardPlanner with costs="torchrec" beside EmbeddingShardingPlanner as it is: what plans of both cost by TorchRec's
-estimates, and by the built-in cost models. Models have constraints of lookups alone. Prints a table in Markdown.
+"""NeuroShardPlanner with costs="torchrec" beside EmbeddingShardingPlanner as it is: costs of both plans by TorchRec's
+estimates, and by the built-in cost models. The only constraints of models are lookups. Prints a table in Markdown.
 
     bench/torchrec_estimates.py
     bench/torchrec_estimates.py --only HSTU

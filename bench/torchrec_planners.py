@@ -222,18 +222,18 @@ def cases_of(options: argparse.Namespace) -> dict[str, list[Case]]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sample", type=int, default=10, help="published tasks of each number of devices")
-    parser.add_argument("--seed", type=int, default=0, help="decides which")
+    parser.add_argument("--seed", type=int, default=0, help="decides which tasks")
     parser.add_argument("--only", help="sets whose title has this text")
-    parser.add_argument("--modes", nargs="+", default=list(MODES), choices=list(MODES), help="of TorchRec's planner")
-    parser.add_argument("--timeout", type=int, default=300, help="seconds of a plan of TorchRec's, after which it takes its best")
-    parser.add_argument("--weights", type=Path, help="of ours; default: the built-in ones")
-    parser.add_argument("--effort", default="default", help="of ours")
-    parser.add_argument("--candidates", type=int, help="of ours: how many of its plans TorchRec's estimates compare")
+    parser.add_argument("--modes", nargs="+", default=list(MODES), choices=list(MODES), help="modes of TorchRec's planner")
+    parser.add_argument("--timeout", type=int, default=300, help="seconds after which TorchRec takes its best plan")
+    parser.add_argument("--weights", type=Path, help="weights of our planner; default: the built-in ones")
+    parser.add_argument("--effort", default="default", help="effort of our planner")
+    parser.add_argument("--candidates", type=int, help="plans of our planner that TorchRec's estimates compare")
     parser.add_argument(
         "--access-histograms",
         action=argparse.BooleanOptionalAction,
         default=True,
-        help="give ours those of the tables; else they follow Zipf's law",
+        help="give our planner those of the tables; else they follow Zipf's law",
     )
     options = parser.parse_args()
     logging.disable(logging.WARNING)

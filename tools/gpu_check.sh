@@ -5,7 +5,7 @@
 #   FOLDER/gpu_check.sh RESULTS [STAGE...]          run it there (needs a driver; no network, no packages)
 #
 # ARCH is the compute capability to build for, default 90. Stages, by default all, in this order:
-#   loads      what loads from shared memory cost, on which docs/kernels.md's estimates rest
+#   loads      costs of loads from shared memory, on which docs/kernels.md's estimates rest
 #   tests      all CUDA tests
 #   bench      nsbench: shards scored, each kernel, plans on 2 to 128 devices, training
 #   collect    cost samples of the embedding operator
@@ -14,7 +14,7 @@
 #   load       nsbench: many plans in flight, scale
 # Each stage can be run alone, and again: steps that were done are left out, and collect goes on where
 # it was. RESULTS has six files at most: summary.txt, log.txt, results.json (a report a line),
-# clocks.csv, samples.tar and profile.tar. What stages need of each other is in FOLDER/work.
+# clocks.csv, samples.tar and profile.tar. Stages pass files to each other in FOLDER/work.
 # compute-sanitizer, ncu and cuBLAS are used if they are there (PATH, /usr/local/cuda; cuBLAS also
 # from the packages nvidia-cublas of pip). Clocks and modes of the GPU are left alone.
 # COLLECT_SAMPLES (20,000) says how much to collect, STAGE_SECONDS (480) how long a stage may take.

@@ -2,8 +2,8 @@
 """Leaves out each barrier, fence and wait for copies of cuda/, and makes each atomic operation a plain one, one at
 a time, and says whether cuda_host_race_tests notices, and how in the first test that fails: by races, by wrong
 values (which is all that one would see without the race checker), by a fault, or by hanging. Fails if one is not
-noticed. Of each, only the tests that come by it are run, the shortest first; those of several orders of threads
-first in one order, then in all.
+noticed. Each runs only the tests that come by it, the shortest first. Tests of several orders of threads
+run first in one order, then in all.
 
 usage: tests/cuda_host/delete_barriers.py [PROGRAM, default that of build/release] [--jobs N] [--only TEXT]
 """

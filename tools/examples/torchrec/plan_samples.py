@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Samples, as of `neuroshard collect compute`, of the devices of plans that a search with given cost models finds.
+"""Samples, like those of `neuroshard collect compute`, of devices of plans that a search with given cost models finds.
 
     plan_samples.py table_configs.json data/plans --weights like_torchrec.safetensors --devices 8
 
 A search goes where its models err in its favour, such as to devices whose tables are all alike, and samples that are drawn
 are seldom there. So: train, plan, give the samples the costs of the estimator (price_samples.py), train again. Their
-costs here are those that the models predict. Tasks are drawn of TABLE_CONFIGS, every second one has all tables. Needs the
+costs here are those that the models predict. Tasks are drawn from TABLE_CONFIGS; every second one has all tables. Needs the
 Python package."""
 
 import argparse
@@ -59,16 +59,16 @@ def drawn_tasks(
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("table_configs", type=Path, help="tables to draw tasks of")
+    parser.add_argument("table_configs", type=Path, help="tables to draw tasks from")
     parser.add_argument("output", type=Path, help="folder to write")
     parser.add_argument("--weights", type=Path, required=True, help="cost models of the search")
     parser.add_argument("--devices", type=int, required=True)
     parser.add_argument("--devices-per-node", type=int, default=8)
-    parser.add_argument("--tasks", type=int, default=100, help="how many are planned")
-    parser.add_argument("--max-tables", type=int, default=1000, help="of a task")
-    parser.add_argument("--memory-gb", type=float, default=160.0, help="of a device, GiB")
-    parser.add_argument("--effort", default="default", help="of the search")
-    parser.add_argument("--threads", type=int, default=0, help="of the search; 0: one per core")
+    parser.add_argument("--tasks", type=int, default=100, help="number of tasks to plan")
+    parser.add_argument("--max-tables", type=int, default=1000, help="most tables of a task")
+    parser.add_argument("--memory-gb", type=float, default=160.0, help="GiB of a device")
+    parser.add_argument("--effort", default="default", help="effort of the search")
+    parser.add_argument("--threads", type=int, default=0, help="threads of the search; 0: one per core")
     parser.add_argument("--seed", type=int, default=0, help="decides what is drawn")
     options = parser.parse_args()
     configs = json.loads(options.table_configs.read_text())

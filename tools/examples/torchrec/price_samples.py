@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Gives samples that `neuroshard collect` has drawn the costs of TorchRec's estimator, to train cost models on.
+"""Gives samples that `neuroshard collect` drew the costs of TorchRec's estimator, to train cost models on.
 
     price_samples.py data/compute data/compute_torchrec --devices 8
     price_samples.py data/comm_8 data/comm_8_torchrec --devices 8
 
-TorchRec's planner takes a plan to cost what its slowest device does, and a device to cost the sum of its shards: lookups,
-their backward pass, and what each sends. So the cost of a sample of tables is that sum, communication included, and
-all-to-alls of whole devices cost nothing on top. Row blocks and replicas cost other sums: of the tables of compute
-samples the folders OUTPUT/kinds and OUTPUT/all_reduce have what these do. What shards send depends on how devices are
-connected: train for each number of devices. train_weights runs the whole recipe, docs/training.md explains it. Needs
-PyTorch and TorchRec."""
+TorchRec's planner takes the cost of a plan to be that of its slowest device, and the cost of a device to be the sum of
+its shards': lookups, their backward pass, and communication. So the cost of a sample of tables is that sum, communication
+included, and all-to-alls of whole devices cost nothing on top. Row blocks and replicas cost other sums: the folders
+OUTPUT/kinds and OUTPUT/all_reduce have these, for the tables of compute samples. The communication of shards depends on
+how devices are connected: train for each number of devices. train_weights runs the whole recipe, docs/training.md
+explains it. Needs PyTorch and TorchRec."""
 
 import argparse
 import json
@@ -137,11 +137,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("samples", type=Path, help="folder that `neuroshard collect compute` or `comm` has written")
     parser.add_argument("output", type=Path, help="folder to write")
-    parser.add_argument("--devices", type=int, required=True, help="of the plans to be made")
+    parser.add_argument("--devices", type=int, required=True, help="devices of the plans to be made")
     parser.add_argument("--devices-per-node", type=int, default=8)
     parser.add_argument("--memory-gb-per-s", type=float, default=2039.0, help="bandwidth of a device's memory")
-    parser.add_argument("--node-gb-per-s", type=float, default=300.0, help="between devices of a node")
-    parser.add_argument("--network-gb-per-s", type=float, default=25.0, help="between nodes")
+    parser.add_argument("--node-gb-per-s", type=float, default=300.0, help="bandwidth between devices of a node")
+    parser.add_argument("--network-gb-per-s", type=float, default=25.0, help="bandwidth between nodes")
     options = parser.parse_args()
     logging.disable(logging.WARNING)
 

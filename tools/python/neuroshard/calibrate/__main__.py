@@ -42,7 +42,7 @@ EXAMPLES = """Examples:
   For one's own tables
   torchrun --nproc-per-node 8 -m neuroshard.calibrate --task my_model.json --out weights.safetensors
 
-Killed, the same command goes on. What is timed and how weights are made of it: docs/training.md.
+If it was killed, the same command goes on. What is timed and how weights are made of it: docs/training.md.
 Exit codes: 0 the weights are written; 1 they are refused, since a term is off; 2 bad input, or a rank that hangs."""
 
 
@@ -60,16 +60,16 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--batch", type=int, metavar="N", help="samples of an iteration, on all ranks together; default: "
                       "the task's, or 65536 on GPUs and 2048 on CPUs")  # fmt: skip
     without_task = made.add_argument_group("without a task")
-    without_task.add_argument("--optimizer", default="rowwise_adagrad", help="of all tables (default: %(default)s)")
-    without_task.add_argument("--weight-type", default="fp32", help="fp32 or fp16 (default: %(default)s)")
-    without_task.add_argument("--pooling", default="sum", help="sum or mean (default: %(default)s)")
-    made.add_argument("--samples", type=int, metavar="N", help="operators to time; a third as many more are of slices; "
+    without_task.add_argument("--optimizer", default="rowwise_adagrad", help="optimizer of all tables (default: %(default)s)")
+    without_task.add_argument("--weight-type", default="fp32", help="weights of all tables, fp32 or fp16 (default: %(default)s)")
+    without_task.add_argument("--pooling", default="sum", help="pooling of all tables, sum or mean (default: %(default)s)")
+    made.add_argument("--samples", type=int, metavar="N", help="operators to time, and a third as many of slices; "
                       "default: 400 on GPUs, 160 on CPUs")  # fmt: skip
     made.add_argument("--comm-samples", type=int, metavar="N", help="all-to-alls to time")
     made.add_argument("--all-reduce-samples", type=int, metavar="N", help="all-reduces to time")
     made.add_argument(
         "--check-tasks", type=int, default=3, metavar="N",
-        help=f"tasks drawn of the same tables, of which, and of --task, {len(ALGORITHMS)} plans each are run and "
+        help=f"tasks to draw from the same tables; for each, and for --task, {len(ALGORITHMS)} plans are run and "
         "compared; 0: none (default: %(default)s)",
     )
     made.add_argument("--memory-gib", type=float, metavar="GIB", help="most that the weights of an operator take")
@@ -86,7 +86,7 @@ def parser() -> argparse.ArgumentParser:
     )
     made.add_argument(
         "--rank-timeout-s", type=float, default=300.0, metavar="SECONDS",
-        help="a rank that makes no progress for so long ends the run (default: %(default)g)",
+        help="time without progress after which a rank ends the run (default: %(default)g)",
     )
     return made
 

@@ -49,7 +49,7 @@ def parser() -> argparse.ArgumentParser:
         help="plan files, as written by neuroshard plan --format json",
     )
     made.add_argument("--weights", metavar="FILE", help="weights file; default: built-in weights")
-    made.add_argument("--hardware", default="a100", metavar="NAME", help="of built-in weights (default: %(default)s)")
+    made.add_argument("--hardware", default="a100", metavar="NAME", help="hardware of the built-in weights (default: %(default)s)")
     made.add_argument(
         "--device", choices=["auto", "cpu", "cuda"], default="auto",
         help="cuda: a GPU each, and NCCL; cpu: gloo; auto: GPUs if there are some (default)",
@@ -66,15 +66,15 @@ def parser() -> argparse.ArgumentParser:
     )
     made.add_argument(
         "--rounds", type=int, default=settings.rounds, metavar="N",
-        help="how often all plans are measured, one after the other (default: %(default)s)",
+        help="times that all plans are measured, one after the other (default: %(default)s)",
     )
-    made.add_argument("--threads", type=int, metavar="N", help="of each rank on CPUs; default: cores over ranks")
+    made.add_argument("--threads", type=int, metavar="N", help="threads of each rank on CPUs; default: cores divided by ranks")
     made.add_argument(
         "--keep-caches", action="store_true", help="do not overwrite the last-level cache before each iteration"
     )
     made.add_argument(
         "--rank-timeout-s", type=float, default=300.0, metavar="SECONDS",
-        help="a rank that makes no progress for so long ends the run (default: %(default)g)",
+        help="time without progress after which a rank ends the run (default: %(default)g)",
     )
     made.add_argument("--json", metavar="FILE", help="also write a JSON document; -: instead of the page")
     return made
