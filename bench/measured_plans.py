@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs plans of published tables by TorchRec: those of the search, of the published search and of the baselines. Each is
+"""Runs plans of published tables by TorchRec: those of the search, the published search and the baselines. Each is
 measured twice (neuroshard.measure), and shown beside the prediction of the weights.
 
     bench/measured_plans.py --ranks 2 --tasks 5 --weights mine.safetensors --output measured
@@ -165,7 +165,7 @@ def report(tasks: list[dict[str, Measured]]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--output", required=True, help="folder of the results")
-    parser.add_argument("--ranks", type=int, nargs="+", default=[2], choices=[2, 4, 8], help="numbers of ranks, in turn")
+    parser.add_argument("--ranks", type=int, nargs="+", default=[2], choices=[2, 4, 8], help="ranks, in turn")
     parser.add_argument("--tasks", type=int, default=5, help="tasks of each number of ranks, at most 100")
     parser.add_argument("--weights", help="weights file of this machine")
     parser.add_argument("--device", choices=["auto", "cpu", "cuda"], default="auto")

@@ -4,8 +4,8 @@
     bench/plan_times.py [--tables 10,40] [--devices 2,8]
 
 Tables are drawn from those of tests/data/golden, with 16 to 128 columns, for devices of 80 GiB. A figure is the median of
-three tasks. A task counts with the least of three plans with effort `fast`, and with one plan with the default. Needs the Python
-package."""
+three tasks. A task counts with the least of three plans with effort `fast`, and with one plan by default. Needs
+the Python package."""
 
 import argparse
 import json

@@ -224,7 +224,7 @@ def main() -> None:
     parser.add_argument("--sample", type=int, default=10, help="published tasks of each number of devices")
     parser.add_argument("--seed", type=int, default=0, help="decides which tasks")
     parser.add_argument("--only", help="sets whose title has this text")
-    parser.add_argument("--modes", nargs="+", default=list(MODES), choices=list(MODES), help="modes of TorchRec's planner")
+    parser.add_argument("--modes", nargs="+", default=list(MODES), choices=list(MODES), help="TorchRec's modes")
     parser.add_argument("--timeout", type=int, default=300, help="seconds after which TorchRec takes its best plan")
     parser.add_argument("--weights", type=Path, help="weights of our planner; default: the built-in ones")
     parser.add_argument("--effort", default="default", help="effort of our planner")

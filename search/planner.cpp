@@ -264,8 +264,8 @@ std::optional<PlanOutcome> Planner::Impl::plan_without_links(const Task& task,
 void Planner::Impl::add_work_without_links(const PlanOutcome& without_links, PlanResult& result) {
   if (!without_links) {
     result.stats.warning = joined_warnings(
-        result.stats.warning, std::string("the task was planned without a look at the plan that it "
-                                          "has without its links, which ended with an error: ") +
+        result.stats.warning, std::string("the plan without the task's links was not considered, "
+                                          "because its search ended with an error: ") +
                                   without_links.error().what());
     return;
   }

@@ -21,12 +21,12 @@ constexpr const char* kAccuracyFooter =
 these plans (docs/analytic_costs.md). Some plans halve every table to at most 4, 8, ... 256
 columns and place the parts greedily, on all devices and on half of them; the others are the
 search's, with replicas and row blocks. Tasks are of public models' tables, and random ones of
-small and large tables. Cases that do not fit are left out. MAPE is the mean of |predicted -
-analytic| / analytic, bias the mean of (predicted - analytic) / analytic; then come the least, 5
-%, median, 95 % and largest ratio of the two. The next columns say which term is off: the mean of
-its predicted - analytic, for the device that costs most, divided by the analytic cost of the
-plan. The last one is the geometric mean of the plans' analytic costs: with other weights the
-search finds other plans of the same tasks.
+small and large tables. Cases that do not fit are left out. MAPE is the mean of
+|predicted - analytic| / analytic, bias the mean of (predicted - analytic) / analytic; then come
+the least, 5 %, median, 95 % and largest ratio of the two. The next columns say which term is off:
+the mean of its predicted - analytic, for the device that costs most, divided by the analytic cost
+of the plan. The last one is the geometric mean of the plans' analytic costs: with other weights
+the search finds other plans of the same tasks.
 
 Examples:
   nsbench accuracy

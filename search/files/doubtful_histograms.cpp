@@ -57,7 +57,7 @@ std::string doubtful_histograms_note(const std::vector<Table>& tables) {
   }
   if (doubtful == 0) return {};
   return first + "; costs are doubtful: measure the access histogram again, or leave it out" +
-         (doubtful > 1 ? "; so of " + counted(doubtful - 1, "other table") : "");
+         (doubtful > 1 ? "; the same holds for " + counted(doubtful - 1, "other table") : "");
 }
 
 }  // namespace neuroshard

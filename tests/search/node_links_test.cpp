@@ -218,8 +218,8 @@ TEST(NodeLinks, AnErrorOfThePlanWithoutThemIsSaid) {
        {PlanOutcome(planner.plan(task)), planner.plan_batch(tasks).front()}) {
     ASSERT_TRUE(outcome && outcome->plan);
     EXPECT_EQ(outcome->stats.warning,
-              "the task was planned without a look at the plan that it has without its links, "
-              "which ended with an error: " +
+              "the plan without the task's links was not considered, because its search ended with "
+              "an error: " +
                   error);
   }
 }

@@ -245,7 +245,7 @@ TEST(TaskFile, SaysWhichHistogramsCannotBe) {
   EXPECT_EQ(note("1000", "100", bins(17, "1", "0")),
             "table 0 ('t'): 65,536 samples look up 6,553,600 times in 1,000 rows, but by bin_0 to "
             "bin_16 a row is touched 1.0 times at most; costs are doubtful: measure the access "
-            "histogram again, or leave it out; so of 1 other table");
+            "histogram again, or leave it out; the same holds for 1 other table");
   EXPECT_THAT(note("1000", "1", bins(17, "0", "0")),
               StartsWith("table 0 ('t'): bin_0 to bin_16 are all 0, as of a table that is never "
                          "looked up, but pooling_factor is 1; "));

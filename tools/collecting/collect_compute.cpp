@@ -79,7 +79,7 @@ ComputeSourceOptions source_of(const CollectCompute& command) {
     throw Error("--batch is " + std::to_string(source.batch) + "; give at least 1");
   }
   if (source.backend != "cuda" && (command.report_bandwidth || !source.devices.empty())) {
-    throw Error("--devices and --report-bandwidth are for --backend cuda");
+    throw Error("--devices and --report-bandwidth are for --backend cuda; leave them out");
   }
   require_runs(source.protocol);
   source.memory_bytes = bytes_from_gib(command.memory_gb);
@@ -97,7 +97,7 @@ ComputeDrawOptions draw_of(const CollectCompute& command, const ComputeSourceOpt
   if (command.shares) draw.samples = ComputeDrawOptions::Samples::kShares;
   if (draw.samples != ComputeDrawOptions::Samples::kOfBatch &&
       (source.backend != "analytic" || source.batch != kDefaultBatchSize)) {
-    throw Error("--batches and --shares are for --backend analytic, without --batch");
+    throw Error("--batches and --shares need --backend analytic; give it, and leave out --batch");
   }
   if (command.table_kinds && source.backend != "analytic") {
     throw Error("--table-kinds is for --backend analytic; others measure fp32 sums with SGD");

@@ -50,7 +50,8 @@ int generate_tasks(const GenerateCommand& command, Console& console) {
     throw Error("--tasks draws from a list of tables; give it with --table-configs");
   }
   if (command.streams || command.batches) {
-    throw Error("--streams and --batches belong to generated tables, not to --tasks");
+    throw Error(
+        "--streams and --batches belong to generated tables, not to --tasks; leave them out");
   }
   if (*command.tasks < 1)
     throw Error("--tasks is " + std::to_string(*command.tasks) + "; give at least 1");
@@ -74,7 +75,7 @@ int generate_wide_tables(const GenerateCommand& command, Console& console) {
   if (command.streams || command.batches || command.population.row_scale != 1.0) {
     throw Error(
         "--streams, --batches and --row-scale belong to tables like the published ones, not to "
-        "--wide");
+        "--wide; leave them out");
   }
   const std::vector<Table> tables =
       draw_wide_population({command.population.tables, command.population.batch, command.seed});
@@ -105,7 +106,7 @@ int generate_log(const GenerateCommand& command, const PopulationOptions& popula
 }
 
 int generate_tables(const GenerateCommand& command, Console& console) {
-  if (!command.table_configs.empty()) throw Error("--table-configs belongs to --tasks");
+  if (!command.table_configs.empty()) throw Error("--table-configs belongs to --tasks; give both");
   if (!command.batches && (command.zipf_exponent || command.drift)) {
     throw Error("--zipf and --drift say what batches look up; give their number with --batches");
   }

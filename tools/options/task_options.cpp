@@ -250,7 +250,7 @@ LoadedTasks load_tasks(const TaskOptions& options, const std::string& hardware) 
   // If not one line is valid, the options are probably wrong.
   if (!any_valid) throw Error(*loaded.errors.front());
   if (derived > 0) loaded.notes.push_back(derived_histograms_note(derived));
-  if (doubtful > 1) first_doubt += "; so in " + counted(doubtful - 1, "other task");
+  if (doubtful > 1) first_doubt += "; the same holds in " + counted(doubtful - 1, "other task");
   if (doubtful > 0) loaded.notes.push_back(first_doubt);
   loaded.read_ms = std::chrono::duration<double, std::milli>(Clock::now() - start).count();
   return loaded;

@@ -61,8 +61,8 @@ int run_explain(const ExplainCommand& command, Console& console) {
   const PlannerOptions options = command.search.options();
   const LoadedTasks loaded = load_tasks(command.tasks, command.models.hardware);
   if (loaded.tasks.size() != 1) {
-    throw Error("explains the plan of one task, and there are " +
-                std::to_string(loaded.tasks.size()) + "; pick one with --index");
+    throw Error("explain takes one task, and there are " + std::to_string(loaded.tasks.size()) +
+                "; pick one with --index");
   }
   if (loaded.errors[0]) throw Error(*loaded.errors[0]);
   const Task& task = loaded.tasks[0];

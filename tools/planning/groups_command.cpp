@@ -74,8 +74,8 @@ int run_groups(const GroupsCommand& command, Console& console) {
   const GroupsRequest request = request_of(command);
   const LoadedTasks loaded = load_tasks(command.tasks, command.models.hardware);
   if (loaded.tasks.size() != 1) {
-    throw Error("groups the devices of one task, and there are " +
-                std::to_string(loaded.tasks.size()) + "; pick one with --index");
+    throw Error("groups takes one task, and there are " + std::to_string(loaded.tasks.size()) +
+                "; pick one with --index");
   }
   if (loaded.errors[0]) throw Error(*loaded.errors[0]);
   const LoadedModels models = load_models(command.models, loaded.hardware);

@@ -213,7 +213,7 @@ def test_the_batch_is_that_of_all_ranks(caplog: pytest.LogCaptureFixture) -> Non
     assert larger.task is not None
     table = next(table for table in larger.task.tables if table.name == "a")
     assert (table.pooling_factor, table.features) == (20.0, 4.0)
-    assert "as of 4,194,304" in outcome(caplog, batch_size=1 << 21)[1]
+    assert "costs for 4,194,304" in outcome(caplog, batch_size=1 << 21)[1]
 
 
 def test_each_argument_of_the_planner(caplog: pytest.LogCaptureFixture) -> None:

@@ -3,10 +3,10 @@
 
     plan_samples.py table_configs.json data/plans --weights like_torchrec.safetensors --devices 8
 
-A search goes where its models err in its favour, such as to devices whose tables are all alike, and samples that are drawn
-are seldom there. So: train, plan, give the samples the costs of the estimator (price_samples.py), train again. Their
-costs here are those that the models predict. Tasks are drawn from TABLE_CONFIGS; every second one has all tables. Needs the
-Python package."""
+A search goes where its models err in its favour, such as to devices whose tables are all alike, and samples that are
+drawn are seldom there. So: train, plan, give the samples the costs of the estimator (price_samples.py), train again.
+Their costs here are those that the models predict. Tasks are drawn from TABLE_CONFIGS; every second one has all tables.
+Needs the Python package."""
 
 import argparse
 import json

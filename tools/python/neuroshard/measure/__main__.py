@@ -49,7 +49,7 @@ def parser() -> argparse.ArgumentParser:
         help="plan files, as written by neuroshard plan --format json",
     )
     made.add_argument("--weights", metavar="FILE", help="weights file; default: built-in weights")
-    made.add_argument("--hardware", default="a100", metavar="NAME", help="hardware of the built-in weights (default: %(default)s)")
+    made.add_argument("--hardware", default="a100", metavar="NAME", help="hardware of built-in weights (default: %(default)s)")
     made.add_argument(
         "--device", choices=["auto", "cpu", "cuda"], default="auto",
         help="cuda: a GPU each, and NCCL; cpu: gloo; auto: GPUs if there are some (default)",
@@ -68,7 +68,7 @@ def parser() -> argparse.ArgumentParser:
         "--rounds", type=int, default=settings.rounds, metavar="N",
         help="times that all plans are measured, one after the other (default: %(default)s)",
     )
-    made.add_argument("--threads", type=int, metavar="N", help="threads of each rank on CPUs; default: cores divided by ranks")
+    made.add_argument("--threads", type=int, metavar="N", help="threads of a rank on CPUs; default: cores / ranks")
     made.add_argument(
         "--keep-caches", action="store_true", help="do not overwrite the last-level cache before each iteration"
     )

@@ -16,7 +16,7 @@ def on_first_rank(group: dist.ProcessGroup | None, make: Callable[[], Made]) -> 
     """Returns what `make` returns on the first rank of the group, or of all ranks; if it raises, they all do."""
     group = group if group is not None else dist.GroupMember.WORLD
     if group is None:
-        raise Error("planner: there is no process group; call init_process_group() first, or what one process does: plan()")
+        raise Error("planner: there is no process group; call init_process_group() first, or plan() in one process")
     own_error: list[Exception] = []
 
     def made_or_error() -> Made | PlannerError:
