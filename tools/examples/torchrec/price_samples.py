@@ -5,8 +5,8 @@
     price_samples.py data/comm_8 data/comm_8_torchrec --devices 8
 
 TorchRec's planner takes the cost of a plan to be that of its slowest device, and the cost of a device to be the sum of
-its shards': lookups, their backward pass, and communication. So the cost of a sample of tables is that sum, communication
-included, and all-to-alls of whole devices cost nothing on top. Row blocks and replicas cost other sums: the folders
+its shards': lookups, their backward pass, and communication. So the cost of a sample of tables is that sum with
+communication, and all-to-alls of whole devices cost nothing on top. Row blocks and replicas cost other sums: folders
 OUTPUT/kinds and OUTPUT/all_reduce have these, for the tables of compute samples. The communication of shards depends on
 how devices are connected: train for each number of devices. train_weights runs the whole recipe, docs/training.md
 explains it. Needs PyTorch and TorchRec."""

@@ -60,9 +60,11 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--batch", type=int, metavar="N", help="samples of an iteration, on all ranks together; default: "
                       "the task's, or 65536 on GPUs and 2048 on CPUs")  # fmt: skip
     without_task = made.add_argument_group("without a task")
-    without_task.add_argument("--optimizer", default="rowwise_adagrad", help="optimizer of tables (default: %(default)s)")
-    without_task.add_argument("--weight-type", default="fp32", help="weights of tables: fp32 or fp16 (default: %(default)s)")
-    without_task.add_argument("--pooling", default="sum", help="pooling of tables: sum or mean (default: %(default)s)")
+    without_task.add_argument(
+        "--optimizer", default="rowwise_adagrad", help="optimizer of all tables (default: %(default)s)"
+    )
+    without_task.add_argument("--weight-type", default="fp32", help="weights: fp32 or fp16 (default: %(default)s)")
+    without_task.add_argument("--pooling", default="sum", help="pooling: sum or mean (default: %(default)s)")
     made.add_argument("--samples", type=int, metavar="N", help="operators to time, and a third as many of slices; "
                       "default: 400 on GPUs, 160 on CPUs")  # fmt: skip
     made.add_argument("--comm-samples", type=int, metavar="N", help="all-to-alls to time")

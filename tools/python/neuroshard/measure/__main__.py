@@ -49,7 +49,9 @@ def parser() -> argparse.ArgumentParser:
         help="plan files, as written by neuroshard plan --format json",
     )
     made.add_argument("--weights", metavar="FILE", help="weights file; default: built-in weights")
-    made.add_argument("--hardware", default="a100", metavar="NAME", help="hardware of built-in weights (default: %(default)s)")
+    made.add_argument(
+        "--hardware", default="a100", metavar="NAME", help="hardware of built-in weights (default: %(default)s)"
+    )
     made.add_argument(
         "--device", choices=["auto", "cpu", "cuda"], default="auto",
         help="cuda: a GPU each, and NCCL; cpu: gloo; auto: GPUs if there are some (default)",

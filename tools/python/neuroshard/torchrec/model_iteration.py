@@ -52,7 +52,7 @@ def iteration_of(
         of_all = batch_size * topology.world_size
         samples = min(max(of_all, LEAST_SAMPLES), MOST_SAMPLES)
         if samples != of_all:
-            warned.warn(f"neuroshard predicts costs for {samples:,} samples, not for batch_size's {of_all:,} of all ranks")
+            warned.warn(f"neuroshard predicts costs for {samples:,} samples, not for the {of_all:,} of all ranks")
         iteration = iteration._replace(batch_size=samples)
     if fixed and iteration != usual:
         warned.warn(

@@ -494,8 +494,8 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
         for (table, before), after in zip(ours, new):
             if model.memory.states_of(before)[1] and len(before.shards) != len(after.shards):
                 self._warned.warn(
-                    f"neuroshard cuts the columns of table {table.full_name} in another way than they run: TorchRec goes on with "
-                    "the row-wise state of one of the old shards"
+                    f"neuroshard cuts the columns of table {table.full_name} other than they run: TorchRec goes on "
+                    "with the row-wise state of one of the old shards"
                 )
         return [*new, *others], moved
 

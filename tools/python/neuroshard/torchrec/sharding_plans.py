@@ -118,7 +118,7 @@ def from_sharding_plan(sharding_plan: ShardingPlan, task: Task) -> Plan:
         for table_name, sharding in module_plan.items():
             name = f"{path}.{table_name}" if path else table_name
             if name not in indices:
-                raise Error(f"sharding plan: table {name} is not among those of the task; give the task that the plan is for")
+                raise Error(f"sharding plan: table {name} is not among those of the task; give the plan's task")
             seen.add(name)
             index = indices[name]
             spec = sharding.sharding_spec
@@ -131,7 +131,7 @@ def from_sharding_plan(sharding_plan: ShardingPlan, task: Task) -> Plan:
                 slices += placed_slice(index, shard.shard_offsets, shard.shard_sizes, shard.placement.rank())
     missing = sorted(set(indices) - seen)
     if missing:
-        raise Error(f"sharding plan: has no table {', '.join(missing)}; give the task that the plan is for")
+        raise Error(f"sharding plan: has no table {', '.join(missing)}; give the plan's task")
     return plan_from_slices(task, slices, replicas)
 
 
