@@ -65,7 +65,7 @@ std::string test_name(const ::testing::TestParamInfo<std::string>& page) {
                             std::regex("[^A-Za-z0-9]"), "_");
 }
 
-// Those whose commands are run here.
+// Pages whose commands are run here.
 std::vector<std::string> pages_with_commands() {
   std::vector<std::string> pages;
   for (const std::string& name : pages_of(kSource)) {

@@ -20,14 +20,14 @@ struct Block {
   std::string language;  ///< Empty where the fence says none: output that is shown.
   std::string text;
   bool hidden = false;
-  /// What `<!-- not run: REASON -->` on the line before the fence says; may be empty.
+  /// The reason in `<!-- not run: REASON -->` on the line before the fence; may be empty.
   std::optional<std::string> not_run;
 };
 
 /// A Markdown page in parts. Comments other than those above are left out.
 struct Page {
   std::vector<std::string> lines;
-  int comment_lines = 0;  ///< Those of `lines` that readers do not see.
+  int comment_lines = 0;  ///< Lines among `lines` that readers do not see.
   std::vector<Passage> headings;
   std::vector<Passage> paragraphs;  ///< Items of lists are paragraphs, too.
   std::vector<Passage> cells;       ///< The cells of tables, headers included.
