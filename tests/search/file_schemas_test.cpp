@@ -208,7 +208,7 @@ TEST_P(FileSchemas, HaveNoFieldThatIsNotTriedHere) {
   for (const auto& [place, field] : schema.fields()) {
     // Documents and lines share fields, but each is tried once at least.
     const bool is_tried =
-        std::ranges::any_of(schema.fields(), [&, name = place](const auto& other) {
+        std::ranges::any_of(schema.fields(), [&, name = place, field = field](const auto& other) {
           return tried.contains(other.second) && *other.second == *field &&
                  name.substr(name.rfind('/')) == other.first.substr(other.first.rfind('/'));
         });
