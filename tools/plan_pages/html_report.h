@@ -10,7 +10,7 @@
 
 namespace neuroshard::tools {
 
-/// What a report shows of a plan that its document does not have.
+/// Facts about a plan that a report shows and its document does not have.
 struct ReportContext {
   std::optional<PlanBound> bound{};
   std::optional<ComparedPlan> running{};  ///< Else the document's alternatives are compared.
