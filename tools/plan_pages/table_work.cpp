@@ -16,7 +16,7 @@
 namespace neuroshard::tools {
 namespace {
 
-/// Columns, lookups and milliseconds of one slice, or of one replica.
+/// Weights by which the work of a device is shared out to one of its slices.
 struct Weights {
   int table = 0;
   double operator_ms = 0.0;

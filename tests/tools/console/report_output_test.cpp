@@ -43,7 +43,18 @@ TEST_F(ReportOption, WritesAPageBesideTheResult) {
       "replan", {"--task", task_, "--devices", "7", "--running-task", task_, "--running-plan", file,
                  "--lost-devices", "3", "--effort", "fast", "--report", report_});
   EXPECT_EQ(replanned.code, kExitOk) << replanned.err;
-  EXPECT_THAT(contents_of(report_), AllOf(HasSubstr("<dt>moves</dt>"), HasSubstr(R"("moves":{)")));
+  EXPECT_THAT(contents_of(report_), AllOf(HasSubstr("<dt>moves</dt>"), HasSubstr(R"("moves":{)"),
+                                          HasSubstr("Beside the running plan")));
+}
+
+TEST_F(ReportOption, HasTheLowerBoundWhereThatIsQuick) {
+  const std::string not_asked = "Lower bound</dt><dd>not asked for";
+  plan({"--report", report_});
+  EXPECT_THAT(contents_of(report_), HasSubstr(not_asked));
+  const Outcome planned = plan({"--devices", "2", "--memory-gb", "80", "--report", report_});
+  EXPECT_EQ(planned.code, kExitOk) << planned.err;
+  EXPECT_THAT(contents_of(report_),
+              AllOf(HasSubstr(" ms<small>gap "), ::testing::Not(HasSubstr(not_asked))));
 }
 
 TEST_F(ReportOption, SaysWhyThereIsNoPlan) {
