@@ -44,7 +44,7 @@ struct TableHead {
 
 struct FullestDevice {
   std::size_t device = 0;
-  double share = 0.0;  ///< Of all its memory, what is reserved and was there already included.
+  double share = 0.0;  ///< Part of its memory; reserved and base bytes count as used.
 };
 [[nodiscard]] FullestDevice fullest_device(const PlanCost& cost);
 
