@@ -55,7 +55,7 @@ struct Node {
   std::size_t first = 0;
   std::size_t devices = 0;
   std::size_t busiest = 0;
-  double work_ms = 0.0;  ///< Work of the busiest device.
+  double work_ms = 0.0;  ///< The work of the busiest device.
   double mean_ms = 0.0;
   double wait_ms = 0.0;  ///< Mean.
   double full = 0.0;     ///< Memory of the fullest device.

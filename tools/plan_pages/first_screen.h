@@ -44,7 +44,7 @@ struct TableHead {
 
 struct FullestDevice {
   std::size_t device = 0;
-  double share = 0.0;  ///< Share of its memory that is taken, reserved or was taken before.
+  double share = 0.0;  ///< Part of its memory; reserved and base bytes count as used.
 };
 [[nodiscard]] FullestDevice fullest_device(const PlanCost& cost);
 

@@ -18,7 +18,10 @@ build_package() {
   fi
   local requirements
   mapfile -t requirements < <("$1/bin/python" - <<'PYTHON'
-import tomllib
+try:
+    import tomllib
+except ModuleNotFoundError:  # Before Python 3.11.
+    from pip._vendor import tomli as tomllib
 
 with open("pyproject.toml", "rb") as file:
     print("\n".join(tomllib.load(file)["build-system"]["requires"]))
