@@ -1,12 +1,10 @@
 """Plans for DMPCollection."""
 
-import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from planner_cases import GIB, SHARDERS, bags, topology
+from rank_runs import results_of_ranks
 from torchrec.distributed.planner.storage_reservations import FixedPercentageStorageReservation
 from torchrec.distributed.planner.types import ParameterConstraints, PlannerError
 
@@ -71,25 +69,7 @@ def test_what_cannot_be_planned_is_named() -> None:
 
 def test_training_in_groups_is_that_of_the_unsharded_model(tmp_path: Path) -> None:
     """Averaged after each iteration."""
-    world_size = 4
-    ranks = [
-        subprocess.Popen(
-            [sys.executable, "-O", "groups_rank.py", str(rank), str(world_size), str(tmp_path)],
-            cwd=Path(__file__).parent,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
-        for rank in range(world_size)
-    ]
-    try:
-        output = [rank.communicate(timeout=300)[0] for rank in ranks]
-    finally:
-        for rank in ranks:
-            rank.kill()
-    assert [rank.returncode for rank in ranks] == [0] * world_size, "\n".join(text[-3000:] for text in output)
-    for rank in range(world_size):
-        results = json.loads((tmp_path / f"results of rank {rank}").read_text())
+    for rank, results in enumerate(results_of_ranks("groups_rank.py", 4, tmp_path, ["-O"])):
         for layout, result in results.items():
             where = f"{layout}, rank {rank}: {result}"
             assert result["forward"] <= 1e-6 < 1e-2 < result["changed"], where

@@ -1,10 +1,6 @@
 """Plans that are near to a running one, and the way there while training goes on."""
 
-import json
 import logging
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,33 +8,18 @@ import pytest
 import torch
 from fbgemm_gpu.split_embedding_configs import EmbOptimType
 from planner_cases import SHARDERS, bags, pieces_of, planner, topology
+from rank_runs import results_of_ranks
 from torchrec.distributed.embeddingbag import EmbeddingBagCollectionSharder
 from torchrec.distributed.planner.types import ParameterConstraints, PlannerError
 from torchrec.distributed.types import ShardingPlan
 
 from neuroshard import TableRules
 
-HERE = Path(__file__).parent
 RANKS = 2
-SECONDS = 300
 
 
 def test_training_goes_on_as_without_a_new_plan(tmp_path: Path) -> None:
-    logs = [tmp_path / f"log of rank {rank}" for rank in range(RANKS)]
-    ranks = []
-    for rank, log in enumerate(logs):
-        command = [sys.executable, "reshard_rank.py", str(rank), str(RANKS), str(tmp_path)]
-        with log.open("w") as output:
-            # TorchRec tags what it sends by hashes of names.
-            environment = {**os.environ, "PYTHONHASHSEED": "0"}
-            ranks.append(subprocess.Popen(command, cwd=HERE, stdout=output, stderr=subprocess.STDOUT, env=environment))
-    try:
-        returned = [process.wait(timeout=SECONDS) for process in ranks]
-    finally:
-        for process in ranks:
-            process.kill()
-    assert returned == [0] * RANKS, "\n".join(log.read_text()[-3000:] for log in logs)
-    first, second = (json.loads((tmp_path / f"results of rank {rank}").read_text()) for rank in range(RANKS))
+    first, second = results_of_ranks("reshard_rank.py", RANKS, tmp_path)
     for optimizer in ("EXACT_SGD", "EXACT_ADAGRAD", "EXACT_ROWWISE_ADAGRAD"):
         result = first[optimizer]
         assert second[optimizer]["moved_bytes"] == result["moved_bytes"] > 0

@@ -1,15 +1,13 @@
 """Modules whose tables are not pooled, and lookups with weights."""
 
-import json
 import logging
-import subprocess
-import sys
 from pathlib import Path
 
 import neuroshard
 import pytest
 import torch
 from planner_cases import MIXED, SHARDERS, bags, pieces_of, planner, topology
+from rank_runs import results_of_ranks
 from torchrec import EmbeddingBagCollection, EmbeddingBagConfig, EmbeddingCollection, EmbeddingConfig, PoolingType
 from torchrec.distributed.embedding import EmbeddingCollectionSharder
 from torchrec.distributed.embeddingbag import EmbeddingBagCollectionSharder
@@ -128,25 +126,7 @@ def test_use_index_dedup_and_codecs_of_sequences_are_read(caplog: pytest.LogCapt
 
 
 def test_sequences_are_looked_up_and_updated_as_in_the_unsharded_model(tmp_path: Path) -> None:
-    world_size = 2
-    ranks = [
-        subprocess.Popen(
-            [sys.executable, "sequence_rank.py", str(rank), str(world_size), str(tmp_path)],
-            cwd=Path(__file__).parent,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
-        for rank in range(world_size)
-    ]
-    try:
-        output = [rank.communicate(timeout=300)[0] for rank in ranks]
-    finally:
-        for rank in ranks:
-            rank.kill()
-    assert [rank.returncode for rank in ranks] == [0] * world_size, "\n".join(text[-3000:] for text in output)
-    for rank in range(world_size):
-        results = json.loads((tmp_path / f"results of rank {rank}").read_text())
+    for rank, results in enumerate(results_of_ranks("sequence_rank.py", 2, tmp_path)):
         for result, rows in zip(results, ("table_wise", "row_wise"), strict=True):
             assert result["forward"] <= 1e-6 < 1e-3 < result["changed"], f"rank {rank}: {result}"
             assert result["kinds"] == {"item": rows, "shop": rows, "word": "table_wise"}

@@ -1,37 +1,15 @@
 """Plans of NeuroShardPlanner under DistributedModelParallel: the sharded model trains as the unsharded one."""
 
-import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-
-HERE = Path(__file__).parent
-SECONDS = 300
+from rank_runs import results_of_ranks
 
 
 @pytest.mark.parametrize("world_size", [2, 4])
 def test_sharded_training_is_that_of_the_unsharded_model(world_size: int, tmp_path: Path) -> None:
-    ranks = [
-        subprocess.Popen(
-            [sys.executable, "training_rank.py", str(rank), str(world_size), str(tmp_path)],
-            cwd=HERE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
-        for rank in range(world_size)
-    ]
-    try:
-        output = [rank.communicate(timeout=SECONDS)[0] for rank in ranks]
-    finally:
-        for rank in ranks:
-            rank.kill()
-    assert [rank.returncode for rank in ranks] == [0] * world_size, "\n".join(text[-3000:] for text in output)
     kinds = set()
-    for rank in range(world_size):
-        results = json.loads((tmp_path / f"results of rank {rank}").read_text())
+    for rank, results in enumerate(results_of_ranks("training_rank.py", world_size, tmp_path)):
         for name, result in results.items():
             where = f"{name}, rank {rank}: {result}"
             rounding = 5e-4 if "fp16" in name else 2e-5
