@@ -1,6 +1,6 @@
-"""One rank of groups of replicas, on CPUs: plans them, trains by DMPCollection, averages after each iteration, and writes
-what differed from the unsharded model. `python -O groups_rank.py RANK WORLD_SIZE FOLDER`; the test starts one for each
-rank. DMPCollection asserts that there are GPUs: -O leaves assertions out, so that nothing here may depend on them. Gloo
+"""One rank of groups of replicas, on CPUs: plans them, trains by DMPCollection, averages after each iteration, and
+writes what differed from the unsharded model. `python -O groups_rank.py RANK WORLD_SIZE FOLDER`; the test starts one for
+each rank. DMPCollection asserts that there are GPUs: -O leaves assertions out, so that nothing here may depend on them. Gloo
 cannot average, so sums are divided."""
 
 import json
@@ -102,7 +102,8 @@ def run(layout: str) -> dict:
         **arguments,
     )
     sharded.set_all_reduce_hook(average)
-    sharded.load_state_dict({f"bags.{name}": weight.clone() for name, weight in reference.state_dict().items()}, strict=False)
+    state = {f"bags.{name}": weight.clone() for name, weight in reference.state_dict().items()}
+    sharded.load_state_dict(state, strict=False)
     generator = torch.Generator().manual_seed(11)
     before = {name: weight.detach().clone() for name, weight in reference.named_parameters()}
     forward = 0.0
