@@ -50,8 +50,9 @@ TEST_F(ReplanCommand, CutsToWidthsThatCheckpointsNeed) {
   const Outcome outcome =
       replan({"--devices", "6", "--lost-devices", "3,5", "--cuts", "torchrec", "--format", "json"});
   ASSERT_EQ(outcome.code, kExitOk) << outcome.err;
+  const json document = json::parse(outcome.out);
   std::map<std::string, std::set<int>> widths;
-  for (const json& device : json::parse(outcome.out)["devices"]) {
+  for (const json& device : document["devices"]) {
     for (const json& slice : device["shard"]) {
       widths[slice["name"].get<std::string>()].insert(slice["dim"].get<int>());
     }
