@@ -22,11 +22,6 @@ std::string figure(std::string_view name, const std::string& value, const std::s
          "</small></dd></div>\n";
 }
 
-double used_share(const DeviceCost& cost) {
-  const std::int64_t used = cost.memory_bytes + cost.reserved_bytes + cost.base_bytes;
-  return static_cast<double>(used) / static_cast<double>(used + cost.free_bytes);
-}
-
 /// A length in percent, of styles: never more than all.
 std::string length_of(double share) {
   return format_number(100.0 * std::clamp(std::isfinite(share) ? share : 0.0, 0.0, 1.0), 1) + "%";
@@ -72,7 +67,8 @@ std::vector<Node> nodes_of(const PlanDocument& document) {
       if (work[device] > work[node.busiest]) node.busiest = device;
       node.mean_ms += work[device] / static_cast<double>(node.devices);
       node.wait_ms += waits[device] / static_cast<double>(node.devices);
-      node.full = std::max(node.full, used_share(document.cost.devices[device]));
+      node.full =
+          std::max(node.full, full_share(document.task, document.cost.devices[device], device));
     }
     node.work_ms = work[node.busiest];
     nodes.push_back(node);
@@ -143,22 +139,23 @@ std::string table_begin(const std::vector<TableHead>& heads) {
 
 std::string percent_text(double share) { return format_number(100.0 * share, 0) + " %"; }
 
-FullestDevice fullest_device(const PlanCost& cost) {
-  FullestDevice fullest{.share = used_share(cost.devices.front())};
+FullestDevice fullest_device(const Task& task, const PlanCost& cost) {
+  FullestDevice fullest{.share = full_share(task, cost.devices.front(), 0)};
   for (std::size_t device = 1; device < cost.devices.size(); ++device) {
-    const double share = used_share(cost.devices[device]);
+    const double share = full_share(task, cost.devices[device], device);
     if (share > fullest.share) fullest = {device, share};
   }
   return fullest;
 }
 
-std::string figure_list(const PlanCost& cost, const std::optional<PlanBound>& bound) {
+std::string figure_list(const PlanDocument& document, const std::optional<PlanBound>& bound) {
+  const PlanCost& cost = document.cost;
   const auto deciding = static_cast<std::size_t>(deciding_device(cost));
   std::vector<ShownTerm> terms = shown_terms(cost);
   std::erase_if(terms, [&](const ShownTerm& term) { return term.ms[deciding] == 0.0; });
   const std::vector<double> waits = waits_ms(cost);
   const auto longest = std::ranges::max_element(waits);
-  const FullestDevice fullest = fullest_device(cost);
+  const FullestDevice fullest = fullest_device(document.task, cost);
   return "<dl class=\"figures\">\n" +
          figure("Cost", format_ms(cost.cost_ms) + " ms", "predicted, per training iteration") +
          bound_figure(bound) + figure("Decided by", decided_by(cost), terms_text(terms, deciding)) +
@@ -234,14 +231,13 @@ std::string tier_panel(const PlanDocument& document) {
   std::size_t most = 0;
   for (std::size_t device = 0; device < cost.devices.size(); ++device) {
     const DeviceCost& of = cost.devices[device];
-    const std::int64_t used = of.memory_bytes + of.reserved_bytes + of.base_bytes;
-    hbm_used += used;
-    hbm += used + of.free_bytes;
+    hbm_used += used_bytes(of);
+    hbm += memory_bytes(document.task, device);
     host_used += of.host_bytes;
     fetch_ms = std::max(fetch_ms, of.fetch_ms);
     if (of.host_bytes > cost.devices[most].host_bytes) most = device;
   }
-  const FullestDevice fullest = fullest_device(cost);
+  const FullestDevice fullest = fullest_device(document.task, cost);
   std::string html = panel_begin("tiers", "Memory");
   html += table_begin({{"tier", "text"}, {"used"}, {"of"}, {"", "bars"}, {"full"}, {"fullest"}}) +
           tier_row("HBM", hbm_used, hbm,

@@ -13,7 +13,8 @@ namespace neuroshard::tools {
 // Parts of the HTML report that are to be seen without scrolling, in the order of the page.
 
 /// The plan in five figures: cost, lower bound, the device that decides, work and waiting, memory.
-[[nodiscard]] std::string figure_list(const PlanCost& cost, const std::optional<PlanBound>& bound);
+[[nodiscard]] std::string figure_list(const PlanDocument& document,
+                                      const std::optional<PlanBound>& bound);
 
 /// The tables that cost most, by `table_ms` (table_work_ms()), and how each is sharded.
 [[nodiscard]] std::string table_panel(const PlanDocument& document,
@@ -46,6 +47,6 @@ struct FullestDevice {
   std::size_t device = 0;
   double share = 0.0;  ///< Part of its memory; reserved and base bytes count as used.
 };
-[[nodiscard]] FullestDevice fullest_device(const PlanCost& cost);
+[[nodiscard]] FullestDevice fullest_device(const Task& task, const PlanCost& cost);
 
 }  // namespace neuroshard::tools

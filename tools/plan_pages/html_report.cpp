@@ -73,8 +73,8 @@ std::string overview(const PlanDocument& document, const ReportContext& context)
   const std::string beside = comparison_panel(document, others_of(document, context), table_ms);
   std::string side = node_panel(document) + tier_panel(document) + replica_panel(document);
   if (!many) side += beside;
-  return figure_list(document.cost, context.bound) + "<div class=\"overview" +
-         (many ? " many" : "") + (beside.empty() ? "" : " beside") +
+  return figure_list(document, context.bound) + "<div class=\"overview" + (many ? " many" : "") +
+         (beside.empty() ? "" : " beside") +
          "\">\n<section class=\"panel\" id=\"work\" aria-label=\"Work and waiting by device\" "
          "hidden></section>\n" +
          table_panel(document, table_ms) + "<div class=\"side\">\n" + side + "</div>\n" +

@@ -20,12 +20,6 @@ constexpr int kMaxBarCells = 48;
 
 std::string share_text(double share) { return format_number(100.0 * share, 0) + "%"; }
 
-/// Share of all memory of a device, including what is reserved and what is there already.
-double full_share(std::size_t device, const DeviceCost& cost, const Task& task) {
-  return static_cast<double>(cost.memory_bytes + cost.reserved_bytes + cost.base_bytes) /
-         static_cast<double>(memory_bytes(task, device));
-}
-
 std::vector<std::string> device_row(std::size_t device, const std::vector<ShownTerm>& terms,
                                     const PlanDocument& document) {
   const DeviceCost& cost = document.cost.devices[device];
@@ -33,7 +27,7 @@ std::vector<std::string> device_row(std::size_t device, const std::vector<ShownT
   std::vector<std::string> row = cost_cells(terms, document.cost, device);
   row.insert(row.begin(), std::to_string(device));
   row.insert(row.end(),
-             {format_bytes(cost.memory_bytes), share_text(full_share(device, cost, task)),
+             {format_bytes(cost.memory_bytes), share_text(full_share(task, cost, device)),
               format_count(static_cast<std::uint64_t>(cost.slices))});
   if (!task.device_list.empty()) {
     row.insert(row.end(),
@@ -315,6 +309,14 @@ std::vector<std::string> cost_cells(const std::vector<ShownTerm>& terms, const P
   std::vector<std::string> cells = {format_ms(cost.devices[device].total_ms())};
   for (const ShownTerm& term : terms) cells.push_back(format_ms(term.ms[device]));
   return cells;
+}
+
+std::int64_t used_bytes(const DeviceCost& cost) {
+  return cost.memory_bytes + cost.reserved_bytes + cost.base_bytes;
+}
+
+double full_share(const Task& task, const DeviceCost& cost, std::size_t device) {
+  return static_cast<double>(used_bytes(cost)) / static_cast<double>(memory_bytes(task, device));
 }
 
 std::vector<std::string> memory_cells(const DeviceCost& cost) {

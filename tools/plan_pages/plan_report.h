@@ -68,6 +68,11 @@ inline constexpr std::array<const char*, 5> kMemoryHeads = {"weights", "optimize
                                                             "reserved", "free"};
 [[nodiscard]] std::vector<std::string> memory_cells(const DeviceCost& cost);
 
+/// Memory of a device that is taken, including what is reserved and what is there already.
+[[nodiscard]] std::int64_t used_bytes(const DeviceCost& cost);
+/// Share that this is of all memory of `device`.
+[[nodiscard]] double full_share(const Task& task, const DeviceCost& cost, std::size_t device);
+
 /// Name of a table on pages: its own, or "table 3".
 [[nodiscard]] std::string table_label(const Task& task, int table);
 

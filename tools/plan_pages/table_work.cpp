@@ -118,7 +118,6 @@ ShardingWords::ShardingWords(const Task& task, const Plan& plan) : tables_(task.
       const TableSlice& slice = plan.slices[static_cast<std::size_t>(id)];
       Pieces& pieces = tables_[static_cast<std::size_t>(slice.table)];
       ++pieces.slices;
-      pieces.row_blocks |= is_row_block(task, slice);
       const int number = static_cast<int>(device);
       if (pieces.devices.empty() || pieces.devices.back() != number) {
         pieces.devices.push_back(number);

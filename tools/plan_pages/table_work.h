@@ -27,7 +27,6 @@ class ShardingWords {
  private:
   struct Pieces {
     int slices = 0;
-    bool row_blocks = false;
     std::vector<int> devices;  ///< Ascending, each once.
     std::string kind;          ///< Empty: none that has a name.
   };

@@ -208,8 +208,7 @@ class EstimatedDescent:
 
     def _options(self, table: ModelTable, constraints: Constraints) -> list[ShardingOption]:
         """Options that TorchRec's planner chooses from, and columns of other widths. Table-column-wise shards are to be
-        on one node, which blocks do not say; replicas are for constraints to name; and of tables that are not pooled
-        columns must not be cut one by one."""
+        on one node, which blocks do not say; and columns of tables that are not pooled must not be cut one by one."""
         replicas = table.may_be_replicated(constraints)
         columns = [] if table.is_pooled() else [COLUMN_WISE]
         made = [

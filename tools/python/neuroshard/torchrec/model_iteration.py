@@ -9,11 +9,11 @@ from torchrec.distributed.types import ModuleSharder
 from neuroshard._core import ExchangeTypes, Overlap, Weights
 from neuroshard.errors import Error
 from neuroshard.torchrec.exchange import exchange_of
-from neuroshard.torchrec.warned_once import WarnedOnce
 from neuroshard.torchrec.hardware import host_memory_of, links_of, speed_of
 from neuroshard.torchrec.model_tables import Constraints, ModelTable
 from neuroshard.torchrec.settings import prefetches
 from neuroshard.torchrec.table_search import Iteration
+from neuroshard.torchrec.warned_once import WarnedOnce
 
 # The batch that the library prices unless a task has another one.
 SAMPLES = 65_536

@@ -67,7 +67,7 @@ from neuroshard.torchrec.plan_store import PlanStore, fingerprint_of, options_of
 from neuroshard.torchrec.prices import Prices
 from neuroshard.torchrec.resharding import Resharding, changes, refusal_to_move, running_options
 from neuroshard.torchrec.settings import check_lengths, unknown_tables, unplanned_settings, unplanned_topology
-from neuroshard.torchrec.table_search import Chosen, Planners, Running, TableSearch, task_of
+from neuroshard.torchrec.table_search import Chosen, Planners, Running, TableSearch, tables_as_are, task_of
 from neuroshard.torchrec.torchrec_plans import plan_by_torchrec
 from neuroshard.torchrec.warned_once import WarnedOnce
 
@@ -587,7 +587,7 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
         ours = [table for table in tables if self._refusal(table) is None]
         by_search = ""
         try:
-            of_model = [t.table(constraints, self._access_histograms, t.rules(constraints)) for t in ours]
+            of_model = tables_as_are(ours, constraints, self._access_histograms, all_kinds=False)
             if ours:
                 task = task_of(of_model, rooms, self._iteration, groups=self._given_rules.groups(ours))
                 by_search = f"{self.library.fingerprint(task):016x}"

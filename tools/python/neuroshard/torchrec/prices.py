@@ -21,7 +21,7 @@ from neuroshard.torchrec.model_tables import (
     full_name,
 )
 from neuroshard.torchrec.sharding_plans import plan_of_options
-from neuroshard.torchrec.table_search import Iteration, Planners, loads_of, task_of
+from neuroshard.torchrec.table_search import Iteration, Planners, loads_of, tables_as_are, task_of
 
 logger: logging.Logger = logging.getLogger(__name__)
 
@@ -83,20 +83,13 @@ class Prices:
     def _task_of(self, options: Sequence[ShardingOption], tables: Sequence[ModelTable], rooms: list[int]) -> Task | None:
         """The tables that cost models know, whoever planned them, in the order of `options`. The others' load is that of
         the devices. None: they know none."""
-        constraints = self._constraints
         by_name = {table.full_name: table for table in tables}
         priced = [by_name[full_name(option)] for option in options if self._may_be_priced(option)]
         if not priced:
             return None
-        chosen = self._planners.choose_cuts
-        of_model = [
-            table.table(
-                constraints,
-                self._access_histograms,
-                table.rules(constraints, replicas=chosen, row_blocks=chosen),
-            )
-            for table in priced
-        ]
+        of_model = tables_as_are(
+            priced, self._constraints, self._access_histograms, all_kinds=self._planners.choose_cuts
+        )
         others = [option for option in options if not self._may_be_priced(option)]
         groups = self._given_rules.groups(priced)
         return task_of(of_model, rooms, self._iteration, loads_of(others, len(rooms)), groups)

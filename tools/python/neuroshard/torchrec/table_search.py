@@ -224,14 +224,7 @@ class TableSearch:
     def task(self, tables: Sequence[ModelTable], rooms: Sequence[int], *, all_kinds: bool) -> Task:
         """All of `tables`, which take what TorchRec takes them to need whole. `all_kinds`: whether the search may choose
         replicas and row blocks, too."""
-        as_is = [
-            table.table(
-                self._constraints,
-                self._access_histograms,
-                table.rules(self._constraints, replicas=all_kinds, row_blocks=all_kinds),
-            )
-            for table in tables
-        ]
+        as_is = tables_as_are(tables, self._constraints, self._access_histograms, all_kinds=all_kinds)
         groups = self._given_rules.groups(tables)
         return task_of(self._sized(tables, as_is), rooms, self._iteration, (), groups)
 
@@ -488,6 +481,18 @@ def loads_of(options: Sequence[ShardingOption], ranks: int) -> list[float]:
         for shard in option.shards:
             loads[shard.rank] += shard.perf.total
     return loads
+
+
+def tables_as_are(
+    tables: Sequence[ModelTable], constraints: Constraints, access_histograms: AccessHistograms, *, all_kinds: bool
+) -> list[Table]:
+    """Tables of a task. `all_kinds`: they may be replicated and in row blocks, as far as TorchRec offers it."""
+    return [
+        table.table(
+            constraints, access_histograms, table.rules(constraints, replicas=all_kinds, row_blocks=all_kinds)
+        )
+        for table in tables
+    ]
 
 
 def task_of(
