@@ -5,23 +5,15 @@ cannot average, so sums are divided."""
 
 import json
 import logging
-import os
 import sys
 from pathlib import Path
 
 RANK, WORLD_SIZE, FOLDER = int(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3])
-NODE = 2
-os.environ.update(
-    RANK=str(RANK),
-    WORLD_SIZE=str(WORLD_SIZE),
-    LOCAL_RANK=str(RANK % NODE),
-    LOCAL_WORLD_SIZE=str(NODE),
-    GLOO_SOCKET_IFNAME="lo",
-)
 
 import torch
 import torch.distributed as dist
 from fbgemm_gpu.split_embedding_configs import EmbOptimType
+from rank_runs import RANKS_OF_NODE
 from torch.distributed.remote_device import _remote_device
 from torchrec import EmbeddingBagCollection, EmbeddingBagConfig
 from torchrec.distributed.embeddingbag import EmbeddingBagCollectionSharder
@@ -75,7 +67,7 @@ def run(layout: str) -> dict:
     grouped = plan_groups(
         wrapped,
         [sharder],
-        Topology(world_size=WORLD_SIZE, compute_device="cpu", local_world_size=NODE, ddr_cap=1 << 30),
+        Topology(world_size=WORLD_SIZE, compute_device="cpu", local_world_size=RANKS_OF_NODE, ddr_cap=1 << 30),
         1024,
         sizes=[2],
         layouts=[layout],

@@ -9,17 +9,26 @@ from pathlib import Path
 from typing import Any
 
 SECONDS = 300
+RANKS_OF_NODE = 2
 
 
 def results_of_ranks(script: str, world_size: int, folder: Path, options: Sequence[str] = ()) -> list[Any]:
-    """Results that each rank writes to `results of rank RANK` in `folder`, as JSON. All have to end with 0. `options` are
-    Python's. Hashes of strings are alike on all ranks, by which TorchRec tags what it sends."""
+    """Results that each rank writes to `results of rank RANK` in `folder`, as JSON. All have to end with 0. `options`
+    are Python's. Hashes of strings are alike on all ranks, by which TorchRec tags what it sends."""
     logs = [folder / f"log of rank {rank}" for rank in range(world_size)]
     ranks = []
     for rank, log in enumerate(logs):
         command = [sys.executable, *options, script, str(rank), str(world_size), str(folder)]
         with log.open("w") as output:
-            environment = {**os.environ, "PYTHONHASHSEED": "0"}
+            environment = {
+                **os.environ,
+                "RANK": str(rank),
+                "WORLD_SIZE": str(world_size),
+                "LOCAL_RANK": str(rank % RANKS_OF_NODE),
+                "LOCAL_WORLD_SIZE": str(RANKS_OF_NODE),
+                "GLOO_SOCKET_IFNAME": "lo",
+                "PYTHONHASHSEED": "0",
+            }
             here = Path(__file__).parent
             ranks.append(
                 subprocess.Popen(command, cwd=here, stdout=output, stderr=subprocess.STDOUT, env=environment)

@@ -7,13 +7,6 @@ import sys
 from pathlib import Path
 
 RANK, WORLD_SIZE, FOLDER = int(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3])
-os.environ.update(
-    RANK=str(RANK),
-    WORLD_SIZE=str(WORLD_SIZE),
-    LOCAL_RANK=str(RANK),
-    LOCAL_WORLD_SIZE=str(WORLD_SIZE),
-    GLOO_SOCKET_IFNAME="lo",
-)
 
 import torch
 import torch.distributed as dist

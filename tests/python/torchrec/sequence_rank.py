@@ -3,18 +3,10 @@ from the unsharded model. `sequence_rank.py RANK WORLD_SIZE FOLDER`; the test st
 
 import json
 import logging
-import os
 import sys
 from pathlib import Path
 
 RANK, WORLD_SIZE, FOLDER = int(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3])
-os.environ.update(
-    RANK=str(RANK),
-    WORLD_SIZE=str(WORLD_SIZE),
-    LOCAL_RANK=str(RANK),
-    LOCAL_WORLD_SIZE=str(WORLD_SIZE),
-    GLOO_SOCKET_IFNAME="lo",
-)
 
 import torch
 import torch.distributed as dist

@@ -3,27 +3,18 @@ model. `training_rank.py RANK WORLD_SIZE FOLDER`; the test starts one for each r
 
 import json
 import logging
-import os
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
 RANK, WORLD_SIZE, FOLDER = int(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3])
-# Four ranks are two nodes of two.
-LOCAL_WORLD_SIZE = 2
-os.environ.update(
-    RANK=str(RANK),
-    WORLD_SIZE=str(WORLD_SIZE),
-    LOCAL_RANK=str(RANK % LOCAL_WORLD_SIZE),
-    LOCAL_WORLD_SIZE=str(LOCAL_WORLD_SIZE),
-    GLOO_SOCKET_IFNAME="lo",
-)
 
 import torch
 import torch.distributed as dist
 import torch.distributed.checkpoint as checkpoint
 from fbgemm_gpu.split_embedding_configs import EmbOptimType
 from published_model import PublishedModel, published_plan, published_task
+from rank_runs import RANKS_OF_NODE
 from torchrec import PoolingType
 from torchrec.distributed.embeddingbag import EmbeddingBagCollectionSharder
 from torchrec.distributed.model_parallel import DistributedModelParallel
@@ -143,7 +134,7 @@ def planned(case: Case, model: torch.nn.Module, sharders: list[ModuleSharder]) -
         topology=Topology(
             world_size=WORLD_SIZE,
             compute_device="cpu",
-            local_world_size=LOCAL_WORLD_SIZE,
+            local_world_size=RANKS_OF_NODE,
             ddr_cap=case.memory_bytes,
         ),
         batch_size=6,
@@ -166,7 +157,7 @@ def run(name: str, case: Case) -> dict:
         task = published_task(4, 0, gib=4.0)
         reference, model = PublishedModel(task), PublishedModel(task)
         rows = model.rows
-        topology = Topology(world_size=WORLD_SIZE, compute_device="cpu", local_world_size=LOCAL_WORLD_SIZE)
+        topology = Topology(world_size=WORLD_SIZE, compute_device="cpu", local_world_size=RANKS_OF_NODE)
         plan = published_plan(task, model, topology, sharders)
     else:
         reference, model = TwoModules(case.variant), TwoModules(case.variant)
