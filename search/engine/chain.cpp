@@ -31,9 +31,6 @@ constexpr double kBetter = 1e-7;           // Estimates are no more exact than t
 // All slices are placed anew only if that takes no longer than settling so many times.
 constexpr std::size_t kAllAnewOfSettling = 1;
 
-// Bytes that do not fit cost so many times as much where a plan has settled and still lacks room.
-constexpr std::array kTimesForRoom = {4.0, 16.0};
-
 // A plan made anew moves most of all tables; where less than one of so many parts may be moved, all
 // are not placed anew.
 constexpr std::int64_t kShareForNewPlan = 2;

@@ -11,6 +11,9 @@ namespace neuroshard {
 /// How a slice of columns lies on devices: the number of a WayForm, in its list, or kReplica.
 enum class Way : std::uint8_t {
   kDevice,         ///< All rows on one device.
+  kTwo,            ///< Equal blocks of rows on two devices of a node, side by side,
+  kFour,           ///< or on four,
+  kEight,          ///< or on eight.
   kNode,           ///< Equal blocks of rows on the devices of a node.
   kAll,            ///< Equal blocks of rows on all devices.
   kReplica = 0xff  ///< All of the table on every device: no form of blocks.
@@ -43,6 +46,8 @@ struct WayForm {
   int (*most_slices)(const Task& task, const Table& table, int group);
   /// Share of the tables that a search cuts anew, as far as they may be so.
   double drawn;
+  /// Whether groups are parts of nodes, which TorchRec has no blocks of rows on.
+  bool of_part = false;
 };
 
 /// No list of forms is longer.
@@ -56,10 +61,13 @@ inline constexpr std::size_t kMostForms = 8;
 [[nodiscard]] int devices_of_slice(const Task& task, Way way);
 [[nodiscard]] int most_slices_of(const Task& task, const Table& table, Way way);
 
-/// Whether the rules of `table` let it be in row blocks.
-[[nodiscard]] bool may_be_in_blocks(const Task& task, const Table& table);
+/// WayForm::of_part of a way of the planner; false of kReplica.
+[[nodiscard]] bool is_of_part(Way way);
 
-/// WayForm::most_slices() of blocks within nodes.
+/// Whether the rules of `table` let it be in row blocks. `parts`: also on parts of nodes.
+[[nodiscard]] bool may_be_in_blocks(const Task& task, const Table& table, bool parts = true);
+
+/// WayForm::most_slices() of blocks within nodes, be it on all devices of one or on some.
 [[nodiscard]] int most_slices_in_blocks(const Task& task, const Table& table, int group);
 
 }  // namespace neuroshard
