@@ -96,7 +96,7 @@ KernelCase nothing(const SharedContext& context) {
 
 std::string name_of(const ScorerKind& kind) { return "score_shards, " + kind.name; }
 
-/// What is scored, and how it is called.
+/// Shards to be scored, and their name.
 struct ScoreCase {
   std::string what;
   std::shared_ptr<const ScoringInput> input;
