@@ -69,7 +69,7 @@ bool TabuSearch::choose(const StopCondition& stop) {
     if (!in_time) break;
     moves_.for_each_at(static_cast<int>(device), [&](const Edit& edit) {
       batch_[drawn_++] = edit;
-      edit_prices_.add(edit, kNoLimit);
+      edit_prices_.add(edit, chosen_ms_);
       if (drawn_ < kEditsOfBatch) return true;
       price_batch();
       begin_batch();
