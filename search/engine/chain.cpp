@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/tables/natural_log.h"
+#include "search/engine/tabu_search.h"
 #include "search/state/plan_limits.h"
 
 namespace neuroshard {
@@ -138,6 +139,14 @@ void Chain::run(std::uint64_t edits, const StopCondition& stop) {
     keep_if_best();
     current_ms_ = cost_ms;
   }
+}
+
+void Chain::search_neighbourhoods(std::uint64_t edits, const StopCondition& stop) {
+  if (state_.tables().empty() || ways_.devices() < 2 || !state_.is_whole()) return;
+  if (!prices_.models().symmetric()) return;
+  done_ += TabuSearch(state_, prices_, edit_prices_).run(edits, stop);
+  prices_.price_state();
+  keep_if_best();
 }
 
 // Edits are priced in batches from one state, many at once where few are accepted. The first that

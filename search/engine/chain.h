@@ -49,6 +49,9 @@ class Chain {
 
   /// Goes on until so many edits have been looked at in all, or `stop` is reached.
   void run(std::uint64_t edits, const StopCondition& stop);
+  /// Goes on from the plan as it is by a TabuSearch of at most so many edits, in place of run(). Of
+  /// symmetric models; with others it does nothing.
+  void search_neighbourhoods(std::uint64_t edits, const StopCondition& stop);
 
   /// The best plan so far that fits and is cheaper than the start, about at this cost, the price of
   /// moves included; null: none.
