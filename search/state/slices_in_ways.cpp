@@ -21,7 +21,7 @@ std::optional<std::vector<StateSlice>> slices_in_ways(const Task& task,
     const TableSlice& first = held[i].slice;
     const int device = held[i].device;
     // A single row is no row block, if it need not be.
-    const bool whole = first.rows == rows && groups.front() == 1;
+    const bool whole = first.rows == rows && std::ranges::find(groups, 1) != groups.end();
     std::size_t form = groups.size();
     const auto is = [&](int group) {
       return group > 0 && whole == (group == 1) && first.rows == rows_of_block(rows, group) &&

@@ -10,9 +10,12 @@ namespace neuroshard {
 
 /// How a slice of columns lies on devices: the number of a WayForm, in its list, or kReplica.
 enum class Way : std::uint8_t {
-  kDevice,         ///< All rows on one device.
-  kNode,           ///< Equal blocks of rows on the devices of a node.
-  kAll,            ///< Equal blocks of rows on all devices.
+  kDevice,      ///< All rows on one device.
+  kNode,        ///< Equal blocks of rows on the devices of a node.
+  kAll,         ///< Equal blocks of rows on all devices.
+  kDeviceOnce,  ///< These three, but of a table that is deduplicated (Plan::deduplicated).
+  kNodeOnce,
+  kAllOnce,
   kReplica = 0xff  ///< All of the table on every device: no form of blocks.
 };
 
@@ -43,6 +46,7 @@ struct WayForm {
   int (*most_slices)(const Task& task, const Table& table, int group);
   /// Share of the tables that a search cuts anew, as far as they may be so.
   double drawn;
+  bool deduplicated = false;  ///< Each device asks once for each row (Plan::deduplicated).
 };
 
 /// No list of forms is longer.
@@ -55,6 +59,9 @@ inline constexpr std::size_t kMostForms = 8;
 /// no such groups.
 [[nodiscard]] int devices_of_slice(const Task& task, Way way);
 [[nodiscard]] int most_slices_of(const Task& task, const Table& table, Way way);
+
+/// Whether a plan of `task` may deduplicate `table`.
+[[nodiscard]] bool may_be_deduplicated(const Task& task, const Table& table);
 
 /// Whether the rules of `table` let it be in row blocks.
 [[nodiscard]] bool may_be_in_blocks(const Task& task, const Table& table);

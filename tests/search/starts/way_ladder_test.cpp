@@ -118,7 +118,7 @@ TEST(WayLadder, CutsEveryTableAsRulesAllow) {
     }
   }
   if (NEUROSHARD_SANITIZED) return;  // Too few tasks.
-  EXPECT_THAT(seen, SizeIs(4));
+  EXPECT_THAT(seen, SizeIs(7));
 }
 
 TEST(WayLadder, BestsAreDifferentAndFewerAreTheFirstOfMore) {
