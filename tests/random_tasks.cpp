@@ -166,7 +166,7 @@ void add_host_memory(Task& task, std::uint64_t seed) {
                  1, static_cast<std::int64_t>(share * static_cast<double>(total)) / task.devices));
   task.reserved = {};
   for (Device& device : task.device_list) device.base_bytes = 0;
-  task.exchange.deduplicate_by_table = false;  // What is fetched is not known then.
+  task.exchange.deduplicate_by_table = false;  // Nobody knows what is fetched then.
   task.host = {.bytes = 1 + 2 * total,
                .link_gb_s = std::exp2(uniform(random, -1.0, 6.0)),
                .policy = random() % 2 == 0 ? HostPolicy::kLru : HostPolicy::kStatic,

@@ -68,7 +68,7 @@ class Deduplication {
   [[nodiscard]] double samples_of_device() const { return batch_ / devices_; }
 
  private:
-  /// Of a device's part of the batch. A curve says more than a histogram.
+  /// Rows of a device's part of the batch. A curve says more than a histogram.
   [[nodiscard]] double distinct_rows(const Table& table) const {
     return table.popularity.empty()
                ? access_profile(table, of_device_, batch_ / devices_).distinct_rows

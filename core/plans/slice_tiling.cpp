@@ -134,7 +134,7 @@ class TilingCheck {
   }
 
  private:
-  /// Of replicated or deduplicated tables: calls visit(table) for each that the task has.
+  /// Calls visit(table) for each listed table that the task has.
   template <typename Visit>
   void check_list(const std::vector<int>& listed, const char* does, const char* done,
                   const Visit& visit) {

@@ -12,7 +12,6 @@ namespace {
 constexpr double kReplicas = 0.2;      // Share of rebuilds of many replicas,
 constexpr double kDeduplicated = 0.2;  // of the others, those of many deduplicated tables, if any,
 constexpr double kOfDevices = 0.15;    // and of devices.
-constexpr double kAllOrFewer = 1.3;    // Of what may be deduplicated: all in one of four.
 constexpr double kKeepWays = 0.5;      // Share of the others that cut anew, but keep ways.
 constexpr double kOneCut = 0.5;        // All tables are cut alike.
 constexpr double kReplicated = 0.25;   // Share of tables that become replicas, as far as they may,
@@ -20,6 +19,7 @@ constexpr double kInColumnsToo = 0.5;  // and of those in blocks that are in sli
 constexpr double kExchangeWays = 0.2;  // Two tables get the way of each other.
 constexpr double kOthersAnew = 0.3;    // All other slices are placed anew, too.
 constexpr double kTablesWaitedFor = 0.4;
+constexpr double kAllOrFewer = 1.3;  // In one draw of four, all that may be deduplicated.
 constexpr double kNoise = 0.03;
 constexpr std::size_t kMostTables = 9;
 constexpr std::size_t kMostOfDevices = 12;

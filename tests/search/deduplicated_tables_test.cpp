@@ -189,7 +189,7 @@ TEST(DeduplicatedTables, AreCheckedAgainstTheTask) {
   std::erase(plan.shards[1], 17);
   plan.slices.pop_back();
   EXPECT_THAT(problem(by_table(task), {17}), HasSubstr("which is replicated and sends none"));
-  // What else there is knows of it, too.
+  // Bounds and hosts' memory know of it, too.
   EXPECT_THAT(
       message_of([&] { (void)cost_bound_ms(machine().gpu, machine().network, by_table(task)); }),
       HasSubstr("leave out deduplicate_by_table"));

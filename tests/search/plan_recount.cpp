@@ -288,7 +288,7 @@ void expect_groups_kept(const Task& task, const Plan& plan) {
 
 void expect_memory_kept(const Task& task, const Plan& plan, const PlanCost& cost) {
   EXPECT_TRUE(cost.fits_memory);
-  // What is left of lookups is the library's, as histograms are.
+  // Lookups that are left are the library's, as histograms are.
   const DeduplicatedTask deduplicated(task, plan.deduplicated);
   for (std::size_t d = 0; d < plan.shards.size(); ++d) {
     std::int64_t bytes = 0;

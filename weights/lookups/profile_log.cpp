@@ -80,7 +80,7 @@ class LogWorker {
   }
 
  private:
-  /// Of the samples that are left of sessions.
+  /// Profiles the samples that are left of sessions.
   Table profile_distinct(std::size_t table, ProfileProgress& progress) {
     std::int64_t lookups = 0;
     std::int64_t left = 0;

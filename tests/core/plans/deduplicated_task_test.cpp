@@ -156,8 +156,8 @@ std::vector<double> draw_blocks(const Task& task, double exponent, std::size_t b
   return asked_for;
 }
 
-// What is known of popularity says how many rows come back, of a table that a plan deduplicates:
-// within 5 % for all of it on a device, and for each of its blocks on all devices.
+// Popularity says how many rows come back of a table that a plan deduplicates: within 5 % for all
+// of it on a device, and for each of its blocks on all devices.
 TEST(DeduplicatedTask, RowsThatComeBackAreThoseOfDrawnBatches) {
   for (const double exponent : {0.9, 1.1, 1.3}) {
     for (const int devices : {4, 16}) {

@@ -38,7 +38,7 @@ TEST(Sessions, KeepTheFirstOfSamplesThatRepeat) {
   AccessStream left = distinct_samples(batch, one);
   EXPECT_THAT(left.indices, ElementsAre(7, 8, 8, 7));
   EXPECT_THAT(left.offsets, ElementsAre(0, 2, 2, 4));
-  // The same lookups in another session, {7, 8} of the fifth sample, are looked up again.
+  // Another session, that of the fifth sample, looks up its {7, 8} again.
   const std::vector<std::int64_t> two = {5, 5, 5, 5, -1, 5};
   left = distinct_samples(batch, two);
   EXPECT_THAT(left.indices, ElementsAre(7, 8, 8, 7, 7, 8));
@@ -90,7 +90,7 @@ LogOfSessions drawn_log_of_sessions(std::int64_t samples) {
   return log;
 }
 
-// What is left is counted as by code that knows nothing of files: by batches and tables.
+// Code that knows nothing of files counts the same, by batches and tables.
 TEST(Sessions, DivideWhatIsProfiled) {
   constexpr std::int64_t kSamples = 1200;
   constexpr std::int64_t kBatches = 3;
