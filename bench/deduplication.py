@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 DEVICES = (8, 16, 32, 64, 128)
 WAYS = {
@@ -25,14 +26,14 @@ WAYS = {
 }
 
 
-def drawn_model(seed: int) -> dict[str, object]:
+def drawn_model(seed: int) -> dict[str, Any]:
     """A third of the models have sequences alone, a third none, the others both."""
     draw = random.Random(seed)
 
     def log_uniform(low: float, high: float) -> float:
         return math.exp(draw.uniform(math.log(low), math.log(high)))
 
-    def table(rows: float, dim: int, lookups: float, pooling: str) -> dict[str, object]:
+    def table(rows: float, dim: int, lookups: float, pooling: str) -> dict[str, Any]:
         return {
             "row": int(rows),
             "dim": dim,
@@ -95,11 +96,8 @@ def main() -> None:
                 common = ["--task", str(task), "--hardware", options.hardware, *exchange]
                 output_of(options.program, "plan", *common, "--format", "json", "--output", str(plan))
                 deduplicated = len(json.loads(plan.read_text()).get("deduplicated", []))
-                priced = output_of(
-                    options.program, "simulate", *common, "--plan", str(plan), "--cost-source", "analytic",
-                    "--format", "jsonl",
-                )
-                costs[way] = json.loads(priced)["cost"]
+                analytic = ["--plan", str(plan), "--cost-source", "analytic", "--format", "jsonl"]
+                costs[way] = json.loads(output_of(options.program, "simulate", *common, *analytic))["cost"]
             unpooled = sum(table["pooling"] == "none" for table in model["tables"])
             shares = {way: costs[way] / costs["none"] for way in ratios}
             for name, share in shares.items():
