@@ -17,7 +17,6 @@ set(NEUROSHARD_CUDA_SOURCES
   networks/embed_pieces.cu
   networks/score_shards.cu
   networks/score_shards_gemm.cu
-  networks/score_shards_tensor.cu
   operators/cuda_operator.cpp
   operators/cuda_source.cpp
   operators/fill_random.cu

@@ -100,7 +100,10 @@ std::unique_ptr<Backend> gpu_backend(const CostModels& models, const std::string
 WayOptions ways_for(const PlannerOptions& options, const CostModels& models, const Backend& cpu) {
   const bool any_cuts = options.algorithm == Algorithm::kNeuroshard &&
                         options.cuts.value_or(default_cuts(models)) != Cuts::kColumns;
+  // TorchRec, which wants equal widths, and sources that price kinds know only whole nodes.
+  const bool parts = !options.equal_widths && cpu.kind_price(ShardingKind::kTableRow) == nullptr;
   return {.rows = any_cuts,
+          .parts = parts,
           .replicas = any_cuts && cpu.prices_replicas(),
           .equal_widths = options.equal_widths,
           .halves = !any_cuts};
@@ -172,6 +175,7 @@ ShardingMeans Planner::Impl::means_of(const Task& task) const {
                                                               : task.devices;
   return {.algorithm = options.algorithm,
           .row_blocks = ways.rows,
+          .parts = ways.parts,
           .replicas = ways.replicas,
           .nodes = models.has_comm_for(nodes)};
 }

@@ -164,6 +164,8 @@ stage_sanitize() {
 stage_bench() {
   step bench_score 150 "$nsbench" score --data "$golden" --backends cuda,avx2 --per-shard 16 \
     --batches 4096,65536,1048576 --threads 1 --json "$work/bench_score.json" || true
+  step bench_edits 60 "$nsbench" score --data "$golden" --backends cuda,avx2 --edits 16 --pieces 400 \
+    --batches 4096,65536,1048576 --threads 1 --json "$work/bench_edits.json" || true
   step bench_kernels 100 "$nsbench" kernels --data "$golden" --json "$work/bench_kernels.json" || true
   step bench_plan 120 "$nsbench" plan --data "$golden" --backends cuda,avx2 --threads 1 \
     --sets 2gpu_dim128,4gpu_dim128,8gpu_dim128,16gpu_dim128 --tasks 40 --searches published \

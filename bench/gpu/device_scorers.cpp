@@ -78,7 +78,7 @@ class DeviceScorer : public Scorer {
   double seconds_ = 0.0;
 };
 
-enum class Kernel { kChosen, kPerWarp, kGemm, kTensor };
+enum class Kernel { kChosen, kPerWarp, kGemm };
 
 class KernelScorer final : public DeviceScorer {
  public:
@@ -107,8 +107,6 @@ class KernelScorer final : public DeviceScorer {
         return gpu::score_shards(args, multiprocessors, stream);
       case Kernel::kGemm:
         return gpu::score_shards_gemm(args, multiprocessors, shared_bytes, stream);
-      case Kernel::kTensor:
-        return gpu::score_shards_tensor(args, multiprocessors, shared_bytes, stream);
     }
   }
 
@@ -141,7 +139,7 @@ class BlasScorer final : public DeviceScorer {
 
 ScorerKind kernel_kind(const std::string& name, const SharedContext& context, Kernel kernel) {
   return {.name = name,
-          .exact = kernel != Kernel::kTensor,
+          .exact = true,
           .on_gpu = true,
           .timed_by_device = true,
           .make = [context, kernel](const ScoringInput& input) {
@@ -168,7 +166,6 @@ std::vector<ScorerKind> device_scorers(const CostModels& models, const SharedCon
   const Mlp& head = models.compute.head;
   if (gpu::fits_registers(context->models().head(), context->embedding_width())) {
     kinds.push_back(kernel_kind("cuda_gemm", context, Kernel::kGemm));
-    kinds.push_back(kernel_kind("cuda_tensor", context, Kernel::kTensor));
   }
   if (gpu::cublas_found()) {
     kinds.push_back(blas_kind("cublas", context, head, std::numeric_limits<int>::max()));

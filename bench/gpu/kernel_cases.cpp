@@ -94,10 +94,28 @@ KernelCase nothing(const SharedContext& context) {
 
 // ---- score_shards ----
 
-constexpr std::size_t kPieces = 600;
-constexpr std::size_t kPiecesPerShard = 16;
-
 std::string name_of(const ScorerKind& kind) { return "score_shards, " + kind.name; }
+
+/// Shards to be scored, and their name.
+struct ScoreCase {
+  std::string what;
+  std::shared_ptr<const ScoringInput> input;
+};
+
+std::vector<ScoreCase> score_cases(const CostModels& models, const GoldenFolder& data,
+                                   std::size_t shards) {
+  constexpr std::size_t kPieces = 600;
+  constexpr std::size_t kPiecesPerShard = 16;
+  // As many as have room in shared memory, twice, beside the sums of devices.
+  constexpr std::size_t kPiecesOfPlan = 400;
+  constexpr std::size_t kDevices = 16;
+  const std::unique_ptr<Backend> backend = make_cpu_backend(models);
+  const std::vector<Table> tables = data.tables();
+  return {{"shards of 16", std::make_shared<ScoringInput>(random_scoring_input(
+                               *backend, tables, kPieces, shards, kPiecesPerShard, 1))},
+          {"devices after edits", std::make_shared<ScoringInput>(random_edits_input(
+                                      *backend, tables, kPiecesOfPlan, shards, kDevices, 1))}};
+}
 
 void add_score_cases(std::vector<KernelCase>& cases, const CostModels& models,
                      const GoldenFolder& data, const SharedContext& context,
@@ -109,30 +127,30 @@ void add_score_cases(std::vector<KernelCase>& cases, const CostModels& models,
   });
   if (kinds.empty()) return;
   const std::vector<std::size_t>& batches = sizes.shards;
-  const std::size_t largest = *std::max_element(batches.begin(), batches.end());
-  const auto input = std::make_shared<ScoringInput>(random_scoring_input(
-      *make_cpu_backend(models), data.tables(), kPieces, largest, kPiecesPerShard, 1));
-  for (const ScorerKind& kind : kinds) {
-    for (const std::size_t shards : batches) {
-      const std::shared_ptr<Scorer> scorer = kind.make(*input);
-      scorer->prepare(input->first(shards));
-      cases.push_back({.kernel = name_of(kind),
-                       .input = counted(shards, "shards of 16"),
-                       .items = static_cast<double>(shards),
-                       .multiply_adds = static_cast<double>(shards) *
-                                        multiply_adds_per_shard(models.compute.head),
-                       .check =
-                           [kind, input, &models, shards] {
-                             ScoringInput part = *input;
-                             part.offsets.resize(shards + 1);
-                             check_scorers({&kind, 1}, part, models);
-                           },
-                       // The input goes along: the scorer borrows it.
-                       .run =
-                           [scorer, input] {
-                             scorer->score();
-                             return scorer->device_seconds();
-                           }});
+  for (const ScoreCase& one : score_cases(models, data, std::ranges::max(batches))) {
+    const std::shared_ptr<const ScoringInput> input = one.input;
+    for (const ScorerKind& kind : kinds) {
+      for (const std::size_t shards : batches) {
+        const std::shared_ptr<Scorer> scorer = kind.make(*input);
+        scorer->prepare(input->first(shards));
+        cases.push_back({.kernel = name_of(kind),
+                         .input = counted(shards, one.what.c_str()),
+                         .items = static_cast<double>(shards),
+                         .multiply_adds = static_cast<double>(shards) *
+                                          multiply_adds_per_shard(models.compute.head),
+                         .check =
+                             [kind, input, &models, shards] {
+                               ScoringInput part = *input;
+                               part.offsets.resize(shards + 1);
+                               check_scorers({&kind, 1}, part, models);
+                             },
+                         // The input goes along: the scorer borrows it.
+                         .run =
+                             [scorer, input] {
+                               scorer->score();
+                               return scorer->device_seconds();
+                             }});
+      }
     }
   }
 }

@@ -12,18 +12,12 @@ namespace neuroshard::bench {
 
 using SharedContext = std::shared_ptr<const gpu::DeviceContext>;
 
-/// Clock of the cycles in docs/kernels.md, for an H100 or H200.
-constexpr double kModelledClockHz = 1.98e9;
-
 /// One kernel on one input, which is in device memory.
 struct KernelCase {
   std::string kernel;          ///< "score_shards, cuda_gemm"
   std::string input;           ///< "1,048,576 shards of 16"
   double items = 0.0;          ///< Items of a launch: shards, pieces, rows, placements.
   double multiply_adds = 0.0;  ///< In a launch, by the networks, in fp32.
-  /// Least time of the steps that depend on each other, by the model of docs/kernels.md, at
-  /// kModelledClockHz. 0: there is no such chain.
-  double modelled_seconds = 0.0;
   /// Throws Error (kBackend) if the results are not the CPU's.
   std::function<void()> check;
   /// Launches once; seconds on the device, by CUDA events.

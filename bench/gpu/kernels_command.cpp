@@ -29,9 +29,8 @@ by its own clock: where a load takes more cycles than the fp32 units need for wh
 it, loads are the bound. Then it times each kernel by CUDA events, on inputs that are in device
 memory already. Results are compared with the CPU's first. 'nothing' is an empty launch, the least
 that an event pair shows. 'of ceiling' compares the multiply-adds of the networks with a kernel of
-nothing but FMA in the same run. 'modelled us' is the time of the chain of dependent steps by the
-model of docs/kernels.md, at 1.98 GHz. Without a usable device the command says so and measures
-nothing.)";
+nothing but FMA in the same run. Without a usable device the command says so
+and measures nothing.)";
 
 struct KernelsOptions {
   CommonOptions common;
@@ -137,16 +136,14 @@ void run_kernels(const KernelsOptions& options, std::ostream& out) {
   out << context_block({context.begin() + static_cast<std::ptrdiff_t>(known), context.end()})
       << '\n';
 
-  MarkdownTable table({"kernel", "input", "us", "spread", "items/s", "of ceiling", "modelled us"});
+  MarkdownTable table({"kernel", "input", "us", "spread", "items/s", "of ceiling"});
   for (std::size_t i = 0; i < cases.size(); ++i) {
     report.add(times[i].runs);
     const std::vector<double>& seconds = times[i].seconds;
     const double typical = median(seconds);
-    const double modelled = cases[i].modelled_seconds;
     table.add_row({cases[i].kernel, cases[i].input, three_digits(1e6 * typical),
                    percent(relative_spread(seconds)), three_digits(cases[i].items / typical),
-                   percent(cases[i].multiply_adds / typical / ceiling),
-                   modelled > 0.0 ? three_digits(1e6 * modelled) : "-"});
+                   percent(cases[i].multiply_adds / typical / ceiling)});
   }
   out << table.str();
   write_json();

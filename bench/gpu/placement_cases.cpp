@@ -16,14 +16,6 @@
 namespace neuroshard::bench {
 namespace {
 
-// Cycles of docs/kernels.md, modelled for an idle H100 or H200 and one task under 11 limits with up
-// to 44 different candidates a level. They are those of a step of a placement, of the communication
-// networks of a level, and of what else search_beams does in a level, and before the first one.
-constexpr double kStepCycles = 429.0;
-constexpr double kNetworkCycles = 9900.0;
-constexpr double kNextLevelCycles = 13600.0;
-constexpr double kFirstLevelCycles = 6500.0;
-
 /// The beam searches of some tasks, before their first level.
 class Searches {
  public:
@@ -126,18 +118,6 @@ class Level : public Searches {
     }
   }
 
-  /// Cycles of the longest placement.
-  [[nodiscard]] double modelled_cycles() {
-    std::size_t steps = 0;
-    for (std::size_t i = 0; i < size(); ++i) {
-      const CandidateBatch& batch = search(i).candidates();
-      for (std::size_t c = 0; c < batch.size(); ++c) {
-        steps = std::max<std::size_t>(steps, batch.offsets[c + 1] - batch.offsets[c]);
-      }
-    }
-    return static_cast<double>(steps) * kStepCycles + kNetworkCycles;
-  }
-
  private:
   std::vector<std::vector<CandidateResult>> results_;
 };
@@ -180,22 +160,6 @@ class WholeSearches : public Searches {
     }
   }
 
-  /// Cycles of the longest search; a level's placements have one piece more than those before.
-  [[nodiscard]] double modelled_cycles() {
-    double most = 0.0;
-    for (std::size_t i = 0; i < size(); ++i) {
-      for (const BeamProblem& beam : search(i).beams()) {
-        double cycles = kFirstLevelCycles;
-        for (int level = 1; level <= beam.max_splits; ++level) {
-          const auto steps = static_cast<double>(beam.pieces.size()) + level;
-          cycles += steps * kStepCycles + kNetworkCycles + kNextLevelCycles;
-        }
-        most = std::max(most, cycles);
-      }
-    }
-    return most;
-  }
-
  private:
   std::vector<std::vector<BeamOutcome>> outcomes_;
 };
@@ -217,7 +181,6 @@ KernelCase placement_case(const char* kernel, const CostModels& models,
           .multiply_adds = static_cast<double>(work.head_evaluations) *
                                multiply_adds_per_shard(models.compute.head) +
                            static_cast<double>(work.comm_evaluations) * row,
-          .modelled_seconds = placing->modelled_cycles() / kModelledClockHz,
           .check = [placing] { placing->check(); },
           .run = [placing] { return placing->run(); }};
 }

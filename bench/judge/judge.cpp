@@ -13,15 +13,16 @@ namespace neuroshard::bench {
 namespace {
 
 /// How all slices of a table lie.
-enum class Lie { kDevices, kNodes, kAll, kReplica, kAsGiven };
+enum class Lie { kInGroups, kReplica, kAsGiven };
 
 struct Piece {
   int width;
-  int place;  ///< A device or a node.
+  int place;  ///< A group of devices.
 };
 
 struct TableLie {
-  Lie lie = Lie::kDevices;
+  Lie lie = Lie::kInGroups;
+  int group = 1;  ///< Devices side by side that share the rows of a slice in equal blocks.
   std::vector<Piece> pieces;
   std::vector<std::pair<TableSlice, int>> given;  ///< Slices of kAsGiven, with devices.
 };
@@ -31,8 +32,14 @@ using Lies = std::vector<TableLie>;
 class Judge {
  public:
   Judge(const Task& task, std::uint64_t seed) : task_(task), random_(seed, 71) {
-    const int node = task.devices_per_node;
-    if (node > 1 && node < task.devices && task.devices % node == 0) nodes_ = task.devices / node;
+    const int node = std::min(task.devices_per_node, task.devices);
+    for (int group = 1; group <= node && task.devices % node == 0; ++group) {
+      if (node % group == 0) groups_.push_back(group);
+    }
+    groups_.push_back(1);
+    groups_.push_back(task.devices);
+    std::ranges::sort(groups_);
+    groups_.erase(std::unique(groups_.begin(), groups_.end()), groups_.end());
   }
 
   Lies read(const Plan& plan) const;
@@ -46,9 +53,7 @@ class Judge {
   [[nodiscard]] int below(int bound) {
     return static_cast<int>(random_.below(static_cast<std::uint64_t>(bound)));
   }
-  [[nodiscard]] int places(const TableLie& table) const {
-    return table.lie == Lie::kNodes ? nodes_ : task_.devices;
-  }
+  [[nodiscard]] int places(const TableLie& table) const { return task_.devices / table.group; }
   /// The better of two places at random, by what devices do.
   [[nodiscard]] int good_place(const TableLie& table, const PlanCost& cost);
   void add_blocks(Plan& plan, TableSlice slice, int first, int count) const;
@@ -57,7 +62,7 @@ class Judge {
 
   const Task& task_;
   Random random_;
-  int nodes_ = 0;
+  std::vector<int> groups_;  ///< Of devices, a node, parts of it, all, in ascending order.
 };
 
 void Judge::add_blocks(Plan& plan, TableSlice slice, int first, int count) const {
@@ -82,13 +87,7 @@ Plan Judge::write(const Lies& lies) const {
     if (table.lie == Lie::kReplica) plan.replicas.push_back(slice.table);
     for (const auto& [width, place] : table.pieces) {
       slice.dim = width;
-      if (table.lie == Lie::kDevices) {
-        add_blocks(plan, slice, place, 1);
-      } else if (table.lie == Lie::kNodes) {
-        add_blocks(plan, slice, place * task_.devices_per_node, task_.devices_per_node);
-      } else {
-        add_blocks(plan, slice, 0, task_.devices);
-      }
+      add_blocks(plan, slice, place * table.group, table.group);
       slice.first_column += width;
     }
     for (const auto& [given, device] : table.given) {
@@ -120,11 +119,10 @@ Lies Judge::read(const Plan& plan) const {
       continue;
     }
     // Blocks are what they are if they are written again as they were.
-    const auto as = [&](Lie lie) {
-      TableLie guess{.lie = lie, .pieces = {}, .given = {}};
+    const auto in_groups = [&](int group) {
+      TableLie guess{.group = group, .pieces = {}, .given = {}};
       for (const auto& [slice, device] : held[t]) {
-        if (slice.first_row != 0) continue;
-        guess.pieces.push_back({slice.dim, lie == Lie::kAll ? 0 : device / task_.devices_per_node});
+        if (slice.first_row == 0) guess.pieces.push_back({slice.dim, device / group});
       }
       Lies alone(lies.size(), TableLie{.lie = Lie::kReplica, .pieces = {}, .given = {}});
       alone[t] = guess;
@@ -140,7 +138,7 @@ Lies Judge::read(const Plan& plan) const {
       table = guess;
       return true;
     };
-    if (as(Lie::kAll) || (nodes_ > 0 && as(Lie::kNodes))) continue;
+    if (std::any_of(groups_.rbegin(), groups_.rend(), in_groups)) continue;
     table.lie = Lie::kAsGiven;
     table.given = held[t];
   }
@@ -151,35 +149,28 @@ int Judge::good_place(const TableLie& table, const PlanCost& cost) {
   const int a = below(places(table));
   const int b = below(places(table));
   const auto done_ms = [&](int place) {
-    const int device = table.lie == Lie::kNodes ? place * task_.devices_per_node : place;
-    return cost.devices[static_cast<std::size_t>(device)].compute_ms;
+    return cost.devices[static_cast<std::size_t>(place * table.group)].compute_ms;
   };
   return done_ms(a) <= done_ms(b) ? a : b;
 }
 
 bool Judge::other_lie(TableLie& table, std::size_t index, const PlanCost& cost) {
   const Table& of = task_.tables[index];
-  switch (below(4)) {
-    case 0:
-      table.lie = Lie::kReplica;
-      table.pieces.clear();
-      return true;
-    case 1:
-      if (of.rows < 2) return false;
-      table.lie = Lie::kAll;
-      table.pieces = {{of.dim, 0}};
-      return true;
-    case 2:
-      if (of.rows < 2 || nodes_ == 0) return false;
-      table.lie = Lie::kNodes;
-      break;
-    default:
-      table.lie = Lie::kDevices;
+  table.pieces.clear();
+  const double u = random_.uniform();
+  if (u < 0.25) {
+    table.lie = Lie::kReplica;
+    return true;
+  }
+  table.lie = Lie::kInGroups;
+  table.group = u < 0.5 || of.rows < 2 ? 1 : groups_[random_.below(groups_.size())];
+  if (table.group == task_.devices) {
+    table.pieces = {{of.dim, 0}};
+    return true;
   }
   const int units = of.dim / kDimMultiple;
   const int most = std::min(units, 2 * places(table));
   const int count = 1 + static_cast<int>(std::pow(random_.uniform(), 3.0) * most);
-  table.pieces.clear();
   for (int i = 0; i < std::min(count, most); ++i) {
     const int parts = std::min(count, most);
     table.pieces.push_back(
@@ -190,7 +181,7 @@ bool Judge::other_lie(TableLie& table, std::size_t index, const PlanCost& cost) 
 
 bool Judge::swap(Lies& lies, TableLie& table) {
   TableLie& other = lies[random_.below(lies.size())];
-  if (other.lie != table.lie || other.pieces.empty()) return false;
+  if (other.group != table.group || other.pieces.empty()) return false;
   std::swap(table.pieces[random_.below(table.pieces.size())].place,
             other.pieces[random_.below(other.pieces.size())].place);
   return true;
@@ -201,7 +192,7 @@ bool Judge::change(Lies& lies, const PlanCost& cost) {
   TableLie& table = lies[index];
   if (table.lie == Lie::kAsGiven) return false;
   if (random_.uniform() < 0.1) return other_lie(table, index, cost);
-  if (table.pieces.empty() || table.lie == Lie::kAll) return false;
+  if (table.pieces.empty() || table.group == task_.devices) return false;
   Piece& piece = table.pieces[random_.below(table.pieces.size())];
   const int units = piece.width / kDimMultiple;
   switch (below(6)) {

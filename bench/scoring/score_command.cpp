@@ -25,7 +25,8 @@ count what other programs on the machine take.
 
 Examples:
   nsbench score
-  nsbench score --backends avx2,scalar --batches 4096 --threads 1)";
+  nsbench score --backends avx2,scalar --batches 4096 --threads 1
+  nsbench score --edits 16 --pieces 400 --batches 4096,65536)";
 
 struct ScoreOptions {
   CommonOptions common;
@@ -35,6 +36,7 @@ struct ScoreOptions {
   std::vector<std::string> backends;
   std::size_t pieces = 600;
   std::size_t pieces_per_shard = 8;
+  std::size_t edits_of_devices = 0;  ///< 0: shards of pieces_per_shard.
   std::string svg;
 };
 
@@ -63,14 +65,22 @@ void run_score(const ScoreOptions& options, std::ostream& out) {
   const CostModels models = load_models(options.common);
   const std::size_t largest =
       *std::max_element(options.measurement.batches.begin(), options.measurement.batches.end());
+  const std::unique_ptr<Backend> backend = make_cpu_backend(models);
+  const std::vector<Table> tables = GoldenFolder(options.common.data).tables();
   const ScoringInput input =
-      random_scoring_input(*make_cpu_backend(models), GoldenFolder(options.common.data).tables(),
-                           options.pieces, largest, options.pieces_per_shard, /*seed=*/1);
+      options.edits_of_devices > 0
+          ? random_edits_input(*backend, tables, options.pieces, largest, options.edits_of_devices,
+                               /*seed=*/1)
+          : random_scoring_input(*backend, tables, options.pieces, largest,
+                                 options.pieces_per_shard, /*seed=*/1);
   const std::vector<ScorerKind> kinds = scorers_of(options, models);
   Context context = machine_context();
   const double work = multiply_adds_per_shard(models.compute.head);
-  context.emplace_back("pieces", std::to_string(options.pieces) + ", " +
-                                     std::to_string(options.pieces_per_shard) + " a shard");
+  context.emplace_back(
+      "pieces", std::to_string(options.pieces) + ", " +
+                    (options.edits_of_devices > 0
+                         ? "edits of " + std::to_string(options.edits_of_devices) + " devices"
+                         : std::to_string(options.pieces_per_shard) + " a shard"));
   context.emplace_back("multiply_adds_per_shard", with_separators(std::llround(work)));
   out << context_block(context) << std::flush;
   const auto known = static_cast<std::ptrdiff_t>(context.size());
@@ -129,6 +139,11 @@ void add_score_command(CLI::App& program, Action& chosen) {
   command->add_option("--per-shard", options->pieces_per_shard, "Pieces per shard")
       ->check(CLI::Range(0, 64))
       ->capture_default_str();
+  command
+      ->add_option("--edits", options->edits_of_devices,
+                   "Shards are what edits of a plan on so many devices make of two of them, in "
+                   "place of --per-shard")
+      ->check(CLI::Range(2, 100000));
   command->add_option("--repetitions", measurement.repetitions, "Measurements of each case")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <map>
 #include <set>
 
 #include "core/base/enum_names.h"
@@ -21,6 +22,8 @@ static constexpr std::string_view text_of(ShardingKind kind) {
       return "table_row";
     case ShardingKind::kGrid:
       return "grid";
+    case ShardingKind::kPartRow:
+      return "part_row";
     case ShardingKind::kReplicate:
       return "replicate";
   }
@@ -54,13 +57,11 @@ std::vector<ShardingKind> kinds_of_slices(const Task& task, std::span<const Held
   const Table& table = task.tables[static_cast<std::size_t>(held.front().slice.table)];
   bool by_columns = false;
   bool by_rows = false;
-  std::set<int> devices;
-  std::set<int> nodes;
+  std::map<int, std::set<int>> devices_of_columns;
   for (const auto& [slice, device] : held) {
     by_columns |= slice.dim != table.dim;
     by_rows |= slice.rows != table.rows;
-    devices.insert(device);
-    nodes.insert(device / task.devices_per_node);
+    devices_of_columns[slice.first_column].insert(device);
   }
   std::vector<ShardingKind> kinds;
   if (!by_rows) {
@@ -68,16 +69,29 @@ std::vector<ShardingKind> kinds_of_slices(const Task& task, std::span<const Held
     kinds.push_back(ShardingKind::kColumn);
     if (table.rows > 1) return kinds;  // One row is a block of rows, too.
   }
-  if (by_columns) {
-    kinds.push_back(ShardingKind::kGrid);
-    return kinds;
+  bool within_nodes = true;
+  bool on_parts = true;      // All are on fewer devices than their node has.
+  bool on_all_nodes = true;  // All are on as many devices of a node as the rows are enough for.
+  for (const auto& [column, devices] : devices_of_columns) {
+    const int node = *devices.begin() / task.devices_per_node;
+    const int first = node * task.devices_per_node;
+    const int of_node = std::min(task.devices_per_node, task.devices - first);
+    const auto count = static_cast<int>(devices.size());
+    within_nodes &= *devices.rbegin() < first + of_node;
+    on_parts &= count < of_node;
+    on_all_nodes &= count >= count_of_blocks(table.rows, of_node);
   }
-  const auto row_wise = static_cast<std::size_t>(count_of_blocks(table.rows, task.devices));
-  if (nodes.size() > 1 || devices.size() == row_wise) kinds.push_back(ShardingKind::kRow);
-  if (nodes.size() == 1) {
-    kinds.push_back(ShardingKind::kTableRow);
+  if (!by_columns) {
+    const auto row_wise = static_cast<std::size_t>(count_of_blocks(table.rows, task.devices));
+    const std::size_t devices = devices_of_columns.begin()->second.size();
+    if (!within_nodes || devices == row_wise) kinds.push_back(ShardingKind::kRow);
+    if (within_nodes && on_all_nodes) kinds.push_back(ShardingKind::kTableRow);
+  }
+  if (by_columns ? !within_nodes || on_all_nodes : within_nodes && on_all_nodes) {
     kinds.push_back(ShardingKind::kGrid);
   }
+  if (table.rows > 1 && within_nodes && (on_parts || !on_all_nodes))
+    kinds.push_back(ShardingKind::kPartRow);
   return kinds;
 }
 

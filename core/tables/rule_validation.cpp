@@ -100,9 +100,12 @@ Problem kinds_problem_of(const Table& table, const Task& task) {
   Table with = table;
   with.rules = {.kinds = rules.kinds};
   if (!may_be_sharded_at_all(task, with)) {
+    const bool parts = rules.allow(ShardingKind::kPartRow);
     return "the rule kinds allows only " + listed_kinds(rules.kinds) +
-           ", for which a node must have several devices, but devices_per_node is " +
-           std::to_string(task.devices_per_node) + "; change one of them";
+           ", for which a node must have " +
+           (parts ? "three devices or more, and the table several rows" : "several devices") +
+           ", but devices_per_node is " + std::to_string(task.devices_per_node) +
+           (parts ? ", and rows " + std::to_string(table.rows) : "") + "; change one of them";
   }
   return contradicting_rules(table, task) +
          " contradict each other: they leave no way to shard the table on " +

@@ -40,6 +40,19 @@ bool allow_any_node(const Table& table, const Task& task) {
   return false;
 }
 
+/// Whether it may be on two devices of a node that has more.
+bool allow_part_of_node(const TableRules& rules, const Task& task) {
+  const std::vector<bool> allowed = allowed_devices(rules, task);
+  for (int first = 0; first + 2 < task.devices; first += task.devices_per_node) {
+    const int count = std::min(task.devices_per_node, task.devices - first);
+    if (count > 2 &&
+        std::count(allowed.begin() + first, allowed.begin() + first + count, true) > 1) {
+      return true;
+    }
+  }
+  return false;
+}
+
 /// Whether a table may have as many slices as there are blocks of its rows on so many devices.
 bool allow_blocks(const Table& table, int devices) {
   const int most = table.rules.no_split ? 1 : table.rules.max_slices;
@@ -96,6 +109,8 @@ bool may_be_sharded(const Task& task, const Table& table, ShardingKind kind) {
     case ShardingKind::kGrid:
       return allow_blocks(table, std::min(task.devices, task.devices_per_node)) &&
              allow_any_node(table, task);
+    case ShardingKind::kPartRow:
+      return table.rows > 1 && allow_blocks(table, 2) && allow_part_of_node(rules, task);
     case ShardingKind::kReplicate:
       return allow_all_devices(rules, task);
   }

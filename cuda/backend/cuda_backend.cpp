@@ -18,12 +18,11 @@ namespace {
 
 class CudaBackend final : public Backend {
  public:
-  CudaBackend(const CostModels& models, const std::vector<int>& devices, bool tensor_cores)
+  CudaBackend(const CostModels& models, const std::vector<int>& devices)
       : Backend(models), cpu_(make_cpu_backend(models)) {
     contexts_.reserve(devices.size());
     for (const int device : devices) {
-      contexts_.push_back(
-          std::make_unique<DeviceContext>(device, models, embedding_width(), tensor_cores));
+      contexts_.push_back(std::make_unique<DeviceContext>(device, models, embedding_width()));
     }
   }
 
@@ -179,8 +178,7 @@ bool cuda_backend_built() noexcept { return true; }
 
 std::unique_ptr<Backend> make_cuda_backend(const CostModels& models, const CudaOptions& options) {
   validate(models);
-  return std::make_unique<gpu::CudaBackend>(models, gpu::usable_devices(options),
-                                            options.tensor_cores);
+  return std::make_unique<gpu::CudaBackend>(models, gpu::usable_devices(options));
 }
 
 }  // namespace neuroshard

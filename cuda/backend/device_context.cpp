@@ -21,9 +21,8 @@ void Workspace::settle() noexcept {
   busy = false;
 }
 
-DeviceContext::DeviceContext(int device, const CostModels& models, int embedding_width,
-                             bool tensor_cores)
-    : device_(device), embedding_width_(embedding_width), tensor_cores_(tensor_cores) {
+DeviceContext::DeviceContext(int device, const CostModels& models, int embedding_width)
+    : device_(device), embedding_width_(embedding_width) {
   const CurrentDevice current(device);
   int shared_bytes = 0;
   NEUROSHARD_CUDA_CHECK(
@@ -34,7 +33,6 @@ DeviceContext::DeviceContext(int device, const CostModels& models, int embedding
   prepare_embed_pieces(shared_bytes_);
   prepare_score_shards(shared_bytes_);
   prepare_score_shards_gemm(shared_bytes_);
-  prepare_score_shards_tensor(shared_bytes_);
   prepare_comm_costs(shared_bytes_);
   prepare_place_candidates(shared_bytes_);
   prepare_search_beams(shared_bytes_);
@@ -107,12 +105,10 @@ void DeviceContext::score_shards(std::span<const float> embeddings, const ShardB
                        .shards = static_cast<int>(shards.size()),
                        .cost_ms = reinterpret_cast<float*>(out.device())};
   cudaStream_t stream = workspace->stream.get();
-  if (!is_large_batch(args, multiprocessors_, shared_bytes_)) {
-    gpu::score_shards(args, multiprocessors_, stream);
-  } else if (tensor_cores_) {
-    score_shards_tensor(args, multiprocessors_, shared_bytes_, stream);
-  } else {
+  if (is_large_batch(args, multiprocessors_, shared_bytes_)) {
     score_shards_gemm(args, multiprocessors_, shared_bytes_, stream);
+  } else {
+    gpu::score_shards(args, multiprocessors_, stream);
   }
   out.fetch();
   std::memcpy(cost_ms.data(), out.receive(), cost_ms.size_bytes());

@@ -36,9 +36,7 @@ struct SessionMemory {
 class DeviceContext {
  public:
   /// Uploads the models and runs a first kernel; throws Error (kBackend) if the device cannot.
-  /// `tensor_cores`: as CudaOptions has it.
-  DeviceContext(int device, const CostModels& models, int embedding_width,
-                bool tensor_cores = false);
+  DeviceContext(int device, const CostModels& models, int embedding_width);
   DeviceContext(const DeviceContext&) = delete;
   DeviceContext& operator=(const DeviceContext&) = delete;
 
@@ -68,7 +66,6 @@ class DeviceContext {
  private:
   int device_;
   int embedding_width_;
-  bool tensor_cores_;
   int multiprocessors_ = 0;
   std::size_t shared_bytes_ = 0;
   float empty_ms_ = 0.0F;

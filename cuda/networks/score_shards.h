@@ -29,11 +29,11 @@ void score_shards(const ScoreArgs& args, int multiprocessors, cudaStream_t strea
 [[nodiscard]] std::size_t score_shards_bytes(const MlpView& head, int width);
 void prepare_score_shards(std::size_t max_shared_bytes);
 
-/// Shared memory of a block that the kernels for large batches need; every GPU of compute
+/// Shared memory of a block that the kernel for large batches needs; every GPU of compute
 /// capability 8.0 and later has it.
 inline constexpr std::size_t kLargeBatchSharedBytes = std::size_t{99} << 10;
-/// True if those kernels can and should run: the head is the one that they are made for, and the
-/// batch is large enough.
+/// True if that kernel can and should run: the head is the one that it is made for, and the batch
+/// is large enough.
 [[nodiscard]] bool is_large_batch(const ScoreArgs& args, int multiprocessors,
                                   std::size_t max_shared_bytes);
 
@@ -41,11 +41,5 @@ inline constexpr std::size_t kLargeBatchSharedBytes = std::size_t{99} << 10;
 void score_shards_gemm(const ScoreArgs& args, int multiprocessors, std::size_t max_shared_bytes,
                        cudaStream_t stream);
 void prepare_score_shards_gemm(std::size_t max_shared_bytes);
-
-/// Scores on tensor cores (score_shards_tensor.cu), for the same head. Costs are within 1e-5 of the
-/// others, relative to what is added up, instead of equal. It runs only on request.
-void score_shards_tensor(const ScoreArgs& args, int multiprocessors, std::size_t max_shared_bytes,
-                         cudaStream_t stream);
-void prepare_score_shards_tensor(std::size_t max_shared_bytes);
 
 }  // namespace neuroshard::gpu

@@ -48,16 +48,15 @@ inline GatherShape choose_gather_shape(int pieces, int warps, std::size_t max_by
   return {};
 }
 
-/// Starts a kernel that takes tiles of shards, as many blocks of `warps` warps as there are tiles
-/// for, at most one a multiprocessor. `own_bytes`: the kernel's shared memory before what is
+/// Starts a kernel that takes tiles of shards: a block of `warps` warps on each multiprocessor, or
+/// one for each tile if there are fewer. `own_bytes`: the kernel's shared memory before what is
 /// gathered.
 inline void launch_on_tiles(void (*rows_in_shared)(ScoreArgs, int),
                             void (*rows_in_global)(ScoreArgs, int), const ScoreArgs& args,
                             int warps, std::size_t own_bytes, int multiprocessors,
                             std::size_t max_shared_bytes, cudaStream_t stream) {
+  const int blocks = std::min((args.shards + kTileShards - 1) / kTileShards, multiprocessors);
   const GatherShape shape = choose_gather_shape(args.pieces, warps, max_shared_bytes - own_bytes);
-  const int shards = warps * kTileShards;
-  const int blocks = std::min((args.shards + shards - 1) / shards, multiprocessors);
   launch(shape.rows_in_shared ? rows_in_shared : rows_in_global,
          {static_cast<unsigned>(blocks), static_cast<unsigned>(warps) * kWarpSize,
           own_bytes + shape.bytes},
@@ -66,6 +65,12 @@ inline void launch_on_tiles(void (*rows_in_shared)(ScoreArgs, int),
 
 __device__ inline float at(const float4& v, int i) {
   return i == 0 ? v.x : i == 1 ? v.y : i == 2 ? v.z : v.w;
+}
+
+/// The first shard of this warp's first tile. Tiles go round the blocks before a block's next warp
+/// takes one: a few tiles are on as many multiprocessors.
+__device__ inline int first_of_warp() {
+  return (warp_index() * static_cast<int>(gridDim.x) + static_cast<int>(blockIdx.x)) * kTileShards;
 }
 
 /// The ids of this lane's shard; none beyond the last shard.
@@ -92,8 +97,9 @@ using LaneSums = float4[kGatherShards][kGatherQuads];
 template <bool kRowsInShared>
 class ShardGather {
  public:
-  /// By all threads of a block; a barrier must follow. `memory`: what GatherShape counts, on 16
-  /// bytes of shared memory.
+  /// By all threads of a block. Embeddings are on their way to shared memory then: a wait for
+  /// copies and a barrier must come before add_up(). `memory`: what GatherShape counts, on 16 bytes
+  /// of shared memory.
   __device__ ShardGather(const ScoreArgs& args, std::byte* memory, int capacity)
       : args_(args), capacity_(static_cast<std::uint32_t>(capacity)) {
     const std::uint32_t bytes_of_warp = capacity_ * kIdBytes;
@@ -120,9 +126,10 @@ class ShardGather {
       const auto* from = reinterpret_cast<const float4*>(args.embeddings);
       for (int i = static_cast<int>(threadIdx.x); i < args.pieces * kSumQuads;
            i += static_cast<int>(blockDim.x)) {
-        (&at<float4>(rows))[i] = read_only(from + i);
+        __pipeline_memcpy_async(&at<float4>(rows) + i, from + i, sizeof(float4));
       }
     }
+    __syncwarp();  // Before ids are copied in place of zeros.
   }
 
   /// Starts to copy the ids of a tile. The lanes have waited for each other since they last read

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/tables/natural_log.h"
+#include "search/engine/tabu_search.h"
 #include "search/state/plan_limits.h"
 
 namespace neuroshard {
@@ -30,9 +31,6 @@ constexpr std::uint64_t kLookAfter = 256;  // Edits between looks at the stop co
 constexpr double kBetter = 1e-7;           // Estimates are no more exact than that.
 // All slices are placed anew only if that takes no longer than settling so many times.
 constexpr std::size_t kAllAnewOfSettling = 1;
-
-// Bytes that do not fit cost so many times as much where a plan has settled and still lacks room.
-constexpr std::array kTimesForRoom = {4.0, 16.0};
 
 // A plan made anew moves most of all tables; where less than one of so many parts may be moved, all
 // are not placed anew.
@@ -141,6 +139,14 @@ void Chain::run(std::uint64_t edits, const StopCondition& stop) {
     keep_if_best();
     current_ms_ = cost_ms;
   }
+}
+
+void Chain::search_neighbourhoods(std::uint64_t edits, const StopCondition& stop) {
+  if (state_.tables().empty() || ways_.devices() < 2 || !state_.is_whole()) return;
+  if (!prices_.models().symmetric()) return;
+  done_ += TabuSearch(state_, prices_, edit_prices_).run(edits, stop);
+  prices_.price_state();
+  keep_if_best();
 }
 
 // Edits are priced in batches from one state, many at once where few are accepted. The first that

@@ -1,9 +1,12 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <span>
+#include <vector>
 
 #include "core/base/random.h"
 #include "neuroshard/backend.h"
@@ -46,6 +49,9 @@ class Chain {
 
   /// Goes on until so many edits have been looked at in all, or `stop` is reached.
   void run(std::uint64_t edits, const StopCondition& stop);
+  /// Goes on from the plan as it is by a TabuSearch of at most so many edits, in place of run(). Of
+  /// symmetric models; with others it does nothing.
+  void search_neighbourhoods(std::uint64_t edits, const StopCondition& stop);
 
   /// The best plan so far that fits and is cheaper than the start, about at this cost, the price of
   /// moves included; null: none.
@@ -67,24 +73,34 @@ class Chain {
   static constexpr std::uint64_t kSettle = 1000;  ///< Edits after a rebuild, on no devices.
   /// Heads of placements that take as long as an edit.
   static constexpr std::size_t kHeadsOfEdit = 12;
+  /// Bytes that do not fit cost so many times as much where a plan has settled and still lacks
+  /// room.
+  static constexpr std::array kTimesForRoom = {4.0, 16.0};
 
   void begin(const StopCondition& stop);
   using Cuts = WayLadder::Cuts;
   struct Built {
-    double cost_ms;  ///< By rung_ms().
     Cuts cuts;
-    double columns_share;
+    double columns_share = 0.0;
+    double cost_ms = std::numeric_limits<double>::infinity();  ///< By rung_ms().
+    std::int64_t missing_bytes = 0;
   };
   /// Plans of a WayLadder: the best few settle.
   void try_ladder(const StopCondition& stop);
   [[nodiscard]] std::vector<Built> build_rungs(std::size_t most, const StopCondition& stop);
+  /// The first, and others that differ from those before in ways.
+  [[nodiscard]] std::vector<Built> rungs_to_climb(const std::vector<Built>& rungs) const;
+  /// In ascending order of cost. `number`: of the first of them.
+  void settle_rungs(std::span<const Built> rungs, std::size_t number, const StopCondition& stop);
   /// At most so many, the heaviest first.
   [[nodiscard]] std::vector<int> heaviest_tables(std::size_t most) const;
   /// Cuts one table after another otherwise, and keeps what costs less. Builds so often at most.
   void cut_otherwise(Built& built, std::size_t builds, const StopCondition& stop);
+  /// Cut otherwise; then for memory above all, as long as some is missing.
+  [[nodiscard]] Built climbed(Built built, std::size_t builds, const StopCondition& stop);
   [[nodiscard]] std::vector<TableCut> other_cuts(int table, const TableCut& now) const;
-  /// The cost that build() comes to, not `exact`. Nothing: some slice has no place.
-  [[nodiscard]] std::optional<double> built_ms(const Cuts& cuts, double columns_share);
+  /// Sets what build() comes to. False: some slice has no place.
+  bool price_built(Built& built);
   /// All tables that send less if they are deduplicated, half of them, ..., and the others.
   void try_deduplicated(const StopCondition& stop);
   /// The tables with most to do, each in another way.
@@ -102,9 +118,13 @@ class Chain {
   }
   /// Settles the plan as it is, by the usual edits.
   void settle_whole(const StopCondition& stop);
-  /// Cuts and places all tables anew. False: some slice has no place. `exact`: by heads, unless
-  /// that takes longer than settling.
-  bool build(const Cuts& cuts, double columns_share, bool exact);
+  /// Cuts and places all tables anew, the latter by heads or by estimates under a limit of columns.
+  /// False: some slice has no place.
+  bool build(const Cuts& cuts, double columns_share);
+  /// Whether what was put in is placed by heads: that takes no longer than settling.
+  [[nodiscard]] bool builds_by_heads() const {
+    return rebuild_.head_evaluations() <= kHeadsOfEdit * kSettle;
+  }
   /// Near to what runs, other numbers of replicas, as many of the first ones as moves allow.
   void try_replicas(const StopCondition& stop);
   bool build_replicas(std::size_t count);

@@ -16,13 +16,15 @@ constexpr std::size_t kNumbersThatSettle = 4;  // So many numbers of replicas.
 constexpr std::size_t kTablesOfWays = 32;
 constexpr double kWorstWay = 1.15;  // Over the current plan's cost, before it settles.
 
-// Rungs of a WayLadder that are placed, under these limits of columns.
+// Rungs of a WayLadder that are placed, under these limits of columns if by estimates.
 constexpr std::size_t kFewestRungs = 3;
 constexpr std::size_t kMostRungs = 32;
 constexpr std::size_t kPlacesOfRungs = 200'000;  // Tables times devices, of all.
+constexpr std::size_t kMostBuilds = 300;         // In the place of one that is cut otherwise.
 constexpr std::array kSharesOfColumns = {1.03, 1e12};
 constexpr double kWorstRung = 1.3;     // Over the current plan's cost.
 constexpr double kLeastGain = 0.0005;  // Cuts are taken in place of a rung's for no less.
+constexpr std::size_t kClimbs = 4;     // So many rungs, which differ in ways, are cut otherwise.
 constexpr int kFewSlices = 8;          // One on so many places, in place of a replica.
 
 }  // namespace
@@ -66,12 +68,12 @@ bool Chain::build_replicas(std::size_t count) {
   return rebuild_.place(0.0);
 }
 
-bool Chain::build(const Cuts& cuts, double columns_share, bool exact) {
+bool Chain::build(const Cuts& cuts, double columns_share) {
   const std::vector<int>& tables = state_.tables();
   rebuild_.begin();
   for (const int t : tables) rebuild_.take_out(t);
   for (std::size_t i = 0; i < tables.size(); ++i) rebuild_.put_in(tables[i], cuts[i]);
-  if (exact && rebuild_.head_evaluations() <= kHeadsOfEdit * kSettle) {
+  if (builds_by_heads()) {
     done_ += rebuild_.head_evaluations() / kHeadsOfEdit;
     return rebuild_.place(0.0);
   }
@@ -94,29 +96,33 @@ std::vector<std::size_t> Chain::numbers_of_replicas() const {
   return numbers;
 }
 
-std::optional<double> Chain::built_ms(const Cuts& cuts, double columns_share) {
+bool Chain::price_built(Built& built) {
   begin_edits();
-  if (!build(cuts, columns_share, false)) return std::nullopt;
+  if (!build(built.cuts, built.columns_share)) return false;
   prices_.apply(rebuild_.edit());
-  const double cost_ms = rung_ms();
+  built.cost_ms = rung_ms();
+  built.missing_bytes = state_.sums.missing_bytes;
   prices_.undo(before_);
-  return cost_ms;
+  return true;
 }
 
 std::vector<Chain::Built> Chain::build_rungs(std::size_t most, const StopCondition& stop) {
-  std::vector<Built> built;
+  std::vector<Built> rungs;
   const WayLadder ladder(state_, prices_, stop);
   for (Cuts& cuts : ladder.best(most, stop)) {
+    Built built{.cuts = std::move(cuts)};
     for (const double columns_share : kSharesOfColumns) {
       if (stop.reached()) return {};
-      const std::optional<double> cost_ms = built_ms(cuts, columns_share);
+      built.columns_share = columns_share;
+      const bool has_places = price_built(built);
       // The limit may have changed nothing.
-      const bool is_known = !built.empty() && built.back().cost_ms == cost_ms;
-      if (cost_ms && !is_known) built.push_back({*cost_ms, cuts, columns_share});
+      const bool is_known = !rungs.empty() && rungs.back().cost_ms == built.cost_ms;
+      if (has_places && !is_known) rungs.push_back(built);
+      if (builds_by_heads()) break;
     }
   }
-  std::ranges::stable_sort(built, {}, &Built::cost_ms);
-  return built;
+  std::ranges::stable_sort(rungs, {}, &Built::cost_ms);
+  return rungs;
 }
 
 std::vector<TableCut> Chain::other_cuts(int table, const TableCut& now) const {
@@ -153,23 +159,70 @@ void Chain::cut_otherwise(Built& built, std::size_t builds, const StopCondition&
     index[static_cast<std::size_t>(state_.tables()[i])] = i;
   }
   const std::vector<int> heaviest = heaviest_tables(index.size());
+  Built other = built;
   for (bool gains = true; gains;) {
     gains = false;
     for (const int t : heaviest) {
-      TableCut& cut = built.cuts[index[static_cast<std::size_t>(t)]];
-      const TableCut before = cut;
-      for (const TableCut& other : other_cuts(t, before)) {
+      const std::size_t i = index[static_cast<std::size_t>(t)];
+      for (const TableCut& cut : other_cuts(t, built.cuts[i])) {
         if (builds-- == 0 || stop.reached()) return;
-        cut = other;
-        const std::optional<double> cost_ms = built_ms(built.cuts, built.columns_share);
-        if (cost_ms && *cost_ms < built.cost_ms - kLeastGain * std::abs(built.cost_ms)) {
-          built.cost_ms = *cost_ms;
+        other.cuts[i] = cut;
+        const bool has_places = price_built(other);
+        if (has_places && other.cost_ms < built.cost_ms - kLeastGain * std::abs(built.cost_ms)) {
+          built = other;
           gains = true;
           break;
         }
-        cut = before;
+        other.cuts[i] = built.cuts[i];
       }
     }
+  }
+}
+
+Chain::Built Chain::climbed(Built built, std::size_t builds, const StopCondition& stop) {
+  cut_otherwise(built, builds, stop);
+  for (const double times : kTimesForRoom) {
+    if (built.missing_bytes == 0) break;
+    prices_.weigh_memory(times);
+    price_built(built);
+    cut_otherwise(built, builds, stop);
+    prices_.weigh_memory(1.0);
+    price_built(built);
+  }
+  return built;
+}
+
+std::vector<Chain::Built> Chain::rungs_to_climb(const std::vector<Built>& rungs) const {
+  const auto in_blocks = [&](const TableCut& cut) {
+    return cut.way != Way::kReplica && ways_.group(cut.way) > 1;
+  };
+  std::vector<std::vector<Way>> known;
+  std::array<std::size_t, 2> of_kind{};  // Without blocks, and with some: half of them each.
+  std::vector<Built> chosen;
+  for (const Built& rung : rungs) {
+    std::vector<Way> ways;
+    for (const TableCut& cut : rung.cuts) ways.push_back(cut.way);
+    std::size_t& count = of_kind[std::ranges::any_of(rung.cuts, in_blocks) ? 1 : 0];
+    if (2 * count >= kClimbs || std::ranges::count(known, ways) > 0) continue;
+    ++count;
+    known.push_back(std::move(ways));
+    chosen.push_back(rung);
+  }
+  return chosen;
+}
+
+void Chain::settle_rungs(std::span<const Built> rungs, std::size_t number,
+                         const StopCondition& stop) {
+  for (const Built& one : rungs) {
+    const std::size_t rung = number++;
+    if (one.cost_ms > kWorstRung * current_ms_ || stop.reached()) return;
+    const bool was_whole = state_.is_whole();
+    begin_edits();
+    if (!build(one.cuts, one.columns_share) || !apply_rebuilt()) continue;
+    if (!state_.is_whole()) return;  // Rules leave some table no way.
+    settle_to_fit(4, stop);
+    keep_settled(rung);
+    if (keep_or_undo(was_whole)) best_rung_ = rung;
   }
 }
 
@@ -177,28 +230,23 @@ void Chain::try_ladder(const StopCondition& stop) {
   const std::size_t builds =
       kPlacesOfRungs /
       std::max<std::size_t>(1, state_.tables().size() * static_cast<std::size_t>(ways_.devices()));
-  std::vector<Built> built = build_rungs(std::clamp(builds, kFewestRungs, kMostRungs), stop);
-  if (!built.empty()) {
-    Built other = built.front();
-    cut_otherwise(other, builds, stop);
-    if (other.cost_ms < built.front().cost_ms) built.insert(built.begin(), std::move(other));
+  const std::size_t climbing = std::min(builds, kMostBuilds);
+  std::vector<Built> rungs = build_rungs(std::clamp(builds, kFewestRungs, kMostRungs), stop);
+  if (rungs.empty()) return;
+  const std::vector<Built> to_climb = rungs_to_climb(rungs);
+  Built first = climbed(to_climb.front(), climbing, stop);
+  if (first.cost_ms < rungs.front().cost_ms) rungs.insert(rungs.begin(), std::move(first));
+  const std::size_t few = std::min(rungs.size(), order_.rungs);
+  settle_rungs({rungs.data(), few}, 0, stop);
+  if (order_.more_rungs == 0 || !state_.is_whole()) return;
+  // More rungs come after all that fewer do.
+  settle_whole(stop);
+  rungs.erase(rungs.begin(), rungs.begin() + static_cast<std::ptrdiff_t>(few));
+  for (std::size_t i = 1; i < to_climb.size(); ++i) {
+    rungs.push_back(climbed(to_climb[i], climbing, stop));
   }
-  if (built.size() > order_.rungs + order_.more_rungs) {
-    built.resize(order_.rungs + order_.more_rungs);
-  }
-  for (std::size_t rung = 0; rung < built.size(); ++rung) {
-    const Built& one = built[rung];
-    // More rungs come after all that fewer do.
-    if (rung == order_.rungs && state_.is_whole()) settle_whole(stop);
-    if (one.cost_ms > kWorstRung * current_ms_ || stop.reached()) return;
-    const bool was_whole = state_.is_whole();
-    begin_edits();
-    if (!build(one.cuts, one.columns_share, true) || !apply_rebuilt()) continue;
-    if (!state_.is_whole()) return;  // Rules leave some table no way.
-    settle_to_fit(4, stop);
-    keep_settled(rung);
-    if (keep_or_undo(was_whole)) best_rung_ = rung;
-  }
+  std::ranges::stable_sort(rungs, {}, &Built::cost_ms);
+  settle_rungs({rungs.data(), std::min(rungs.size(), order_.more_rungs)}, order_.rungs, stop);
 }
 
 void Chain::try_replicas(const StopCondition& stop) {
@@ -253,6 +301,8 @@ void Chain::try_ways(const StopCondition& stop) {
     for (const TableCut& cut : tries) {
       if (stop.reached()) return;
       if (!ways_.of(t).may_be(cut.way) || state_.way_of(t) == cut.way) continue;
+      // They are many, and would take what may be moved from better uses.
+      if (moves_are_limited() && cut.way != Way::kReplica && ways_.form(cut.way).of_part) continue;
       begin_edits();
       rebuild_.begin();
       rebuild_.take_out(t);

@@ -149,16 +149,25 @@ void Portfolio::improve(std::span<const Plan> plans, const Consider& consider,
     }
   };
   double best_ms = std::numeric_limits<double>::infinity();
+  const Plan* best = &starts.front();
+  const auto consider_best = [&](const Chain& chain) {
+    if (chain.best() == nullptr || !(chain.best_ms() < best_ms)) return;
+    best_ms = chain.best_ms();
+    best = chain.best();
+    Plan plan = canonical.plan_of_listed(*best);
+    consider(moves != nullptr ? std::move(plan) : in_normal_form(task, std::move(plan)));
+  };
   for (std::uint64_t edits = of_default.edits / kRounds; !in_time.reached();
        edits += of_default.edits / kRounds) {
     run(std::min(edits, budget.edits));
-    for (const std::unique_ptr<Chain>& chain : chains) {
-      if (chain->best() == nullptr || !(chain->best_ms() < best_ms)) continue;
-      best_ms = chain->best_ms();
-      Plan best = canonical.plan_of_listed(*chain->best());
-      consider(moves != nullptr ? std::move(best) : in_normal_form(task, std::move(best)));
-    }
+    for (const std::unique_ptr<Chain>& chain : chains) consider_best(*chain);
     if (edits >= budget.edits) break;
+  }
+  if (effort == Effort::kThorough && !in_time.reached()) {
+    Chain last(backend, canonical, ways, *best, {.moves = moves}, in_time);
+    last.search_neighbourhoods(budget.edits, in_time);
+    consider_best(last);
+    add_work_of(last, stats);
   }
   for (const std::unique_ptr<Chain>& chain : chains) {
     if (!chain) continue;

@@ -40,6 +40,15 @@ std::string reason_of(const Task& task, const Table& table, const ShardingMeans&
            "weights";
   }
   const int node = task.devices_per_node;
+  if (may_be_sharded(task, table, ShardingKind::kPartRow)) {
+    return means.parts
+               ? counted(static_cast<std::uint64_t>(task.devices), "device") +
+                     " are not whole nodes that consist of parts of 2, 4 or 8; devices_per_node "
+                     "says " +
+                     std::to_string(node) + "; give another number"
+               : "equal widths, and cost models with a price of table_row, know only whole nodes; "
+                 "allow other kinds";
+  }
   if (devices_of_slice(task, Way::kNode) == 0) {
     return counted(static_cast<std::uint64_t>(task.devices), "device") +
            " are not several whole nodes of at least 2, of which devices_per_node says " +
@@ -62,7 +71,7 @@ bool fits_nowhere(const Task& task, std::size_t t, const ShardingMeans& means,
   const int most_slices = table.rules.max_slices;
   const bool too_few_slices = most_slices > 0 && table.size_bytes() / most_slices > largest_room;
   if (means.row_blocks && table.rows > 1 && task.devices > 1 && !too_few_slices &&
-      may_be_in_blocks(task, table)) {
+      may_be_in_blocks(task, table, means.parts)) {
     return false;
   }
   return !means.replicas || task.devices == 1 ||
@@ -70,7 +79,7 @@ bool fits_nowhere(const Task& task, std::size_t t, const ShardingMeans& means,
          replica_memory(task, static_cast<int>(t)).total_bytes() > least_room;
 }
 
-constexpr ShardingMeans kAllMeans{.row_blocks = true, .replicas = true};
+constexpr ShardingMeans kAllMeans{.row_blocks = true, .parts = true, .replicas = true};
 
 /// Why the tables that are not among `taken` would have no plan if they were alone, as far as that
 /// is proven.
@@ -162,7 +171,10 @@ std::optional<Infeasibility> kinds_out_of_reach(const Task& task, const Sharding
     const bool replicated = may_be_sharded(task, table, ShardingKind::kReplicate);
     if (means.replicas && replicated) continue;
     const bool over_all = most_slices_of(task, table, Way::kAll) > 0;
-    if (means.row_blocks && may_be_in_blocks(task, table) && (over_all || means.nodes)) continue;
+    if (means.row_blocks && may_be_in_blocks(task, table, means.parts) &&
+        (over_all || means.nodes)) {
+      continue;
+    }
     Infeasibility why = infeasibility_of(task, Infeasibility::Kind::kRules);
     why.table = static_cast<int>(t);
     why.largest_piece_bytes = table.size_bytes();
@@ -182,7 +194,7 @@ Infeasibility as_far_as_proven(const Task& task, const ShardingMeans& means, Inf
   if (packing) {
     const bool proven = std::ranges::all_of(tables, [&](const Table& table) {
       const bool otherwise =
-          (means.row_blocks && may_be_in_blocks(with_rules, table)) ||
+          (means.row_blocks && may_be_in_blocks(with_rules, table, means.parts)) ||
           (means.replicas && may_be_sharded(with_rules, table, ShardingKind::kReplicate));
       return halves_are_all(table) && (task.devices == 1 || !otherwise);
     });

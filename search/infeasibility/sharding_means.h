@@ -13,6 +13,7 @@ namespace neuroshard {
 struct ShardingMeans {
   Algorithm algorithm = Algorithm::kNeuroshard;
   bool row_blocks = false;
+  bool parts = false;  ///< Row blocks on parts of nodes, too.
   bool replicas = false;
   bool nodes = false;  ///< Its cost models serve as many devices as there are nodes.
 };

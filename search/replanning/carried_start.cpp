@@ -224,18 +224,19 @@ class StartMaker {
   Rebuild rebuild_;
 };
 
-/// Changes the places of slices: units, which are nodes or devices, that would keep most choose
-/// first.
+/// Changes the places of slices: units of so many devices that would keep most choose first. No
+/// slice is on devices of two units.
 void renumber(PlanState& state, const BundledTask& bundled, const std::vector<int>& ids, int unit) {
   const int units = state.ways().devices() / unit;
+  const auto places_of = [&](const StateSlice& slice) {
+    return unit / state.ways().group(slice.way);  // In a unit.
+  };
   const auto moved_to = [&](const StateSlice& slice, int to) {
     StateSlice there = slice;
-    there.place = slice.way == Way::kDevice ? to * unit + slice.place % unit : to;
+    there.place = to * places_of(slice) + slice.place % places_of(slice);
     return there;
   };
-  const auto unit_of = [&](const StateSlice& slice) {
-    return slice.way == Way::kDevice ? slice.place / unit : slice.place;
-  };
+  const auto unit_of = [&](const StateSlice& slice) { return slice.place / places_of(slice); };
   const MovedBytes& moved = *state.moved();
   std::map<std::pair<int, int>, std::int64_t> kept;  // By a unit as it is numbered as another.
   for (const int id : ids) {
@@ -294,15 +295,18 @@ std::vector<Plan> CarriedStart::kept(const Plan& plan) const {
   const Task& task = canonical.task;
   if (!has_equal_devices(task) || any_limits_devices(task)) return plans;  // Each is itself.
   std::vector<int> ids;
+  int largest_group = 1;
   for (const int table : state.tables()) {
-    if (near.ways.is_everywhere(state.way_of(table))) continue;
+    const Way way = state.way_of(table);
+    if (near.ways.is_everywhere(way)) continue;
+    if (way != Way::kReplica) largest_group = std::max(largest_group, near.ways.group(way));
     ids.insert(ids.end(), state.of_table(table).begin(), state.of_table(table).end());
   }
   const bool nodes_matter = task.links || backend.nodes(task.devices) != nullptr;
   const bool by_nodes = near.ways.places(Way::kNode) > 1 &&
                         (nodes_matter || has_row_blocks(moves.holders.task(), plan));
   if (ids.empty() || (nodes_matter && !by_nodes)) return plans;
-  renumber(state, canonical, ids, by_nodes ? near.ways.group(Way::kNode) : 1);
+  renumber(state, canonical, ids, by_nodes ? near.ways.group(Way::kNode) : largest_group);
   plans.push_back(canonical.plan_of_listed(state.plan()));
   return plans;
 }

@@ -52,7 +52,7 @@ class Carrier {
   [[nodiscard]] int group(Way way) const { return devices_of_slice(task_, way); }
   /// So many slices at most.
   [[nodiscard]] int most_slices(std::size_t t, Way way) const {
-    return most_slices_of(task_, table(t), way);
+    return options_.parts || !is_of_part(way) ? most_slices_of(task_, table(t), way) : 0;
   }
   [[nodiscard]] bool may_be(std::size_t t, Way way) const {
     if (way != Way::kReplica) return most_slices(t, way) > 0;
@@ -99,7 +99,7 @@ class Carrier {
       if (!runs || runs->front().way != Way::kDevice) {
         std::optional<CarriedTable> kept;
         if (options_.keep_blocks && !row_wise) {
-          kept = runs ? kept_on_nodes(t, *runs) : kept_in_place(t, *before);
+          kept = runs ? kept_on_groups(t, *runs) : kept_in_place(t, *before);
         }
         return kept ? *std::move(kept) : out_of_blocks(t, columns);
       }
@@ -144,34 +144,33 @@ class Carrier {
 
   // ------------------------------------------------------------------------------- blocks
 
-  [[nodiscard]] bool may_stay_on_nodes(std::size_t t, std::size_t slices) const {
-    if (!may_be(t, Way::kNode)) return false;
+  [[nodiscard]] bool may_stay(std::size_t t, Way way, std::size_t slices) const {
+    if (!may_be(t, way)) return false;
     if (slices == 1) return true;  // A grid may be made of it.
-    return std::cmp_less_equal(slices, most_slices(t, Way::kNode)) &&
+    return std::cmp_less_equal(slices, most_slices(t, way)) &&
            table(t).dim / static_cast<int>(slices) >= least_width(table(t));
   }
 
-  /// The node of the new task that a running one is, if none of its devices is lost.
-  [[nodiscard]] int node_now(int running_node) const {
-    const auto before =
-        static_cast<std::size_t>(devices_of_slice(holders_.running().task, Way::kNode));
-    const auto of_node = static_cast<std::uint32_t>(group(Way::kNode));
+  /// The group of devices of the new task that a running one is, if none of its devices is lost.
+  [[nodiscard]] int group_now(Way way, int running_group) const {
+    const auto before = static_cast<std::size_t>(devices_of_slice(holders_.running().task, way));
+    const auto of_group = static_cast<std::uint32_t>(group(way));
     const auto left =
-        holders_.survivors().subspan(static_cast<std::size_t>(running_node) * before, before);
-    if (before != of_node || !left.front() || *left.front() % of_node != 0) return kNowhere;
+        holders_.survivors().subspan(static_cast<std::size_t>(running_group) * before, before);
+    if (before != of_group || !left.front() || *left.front() % of_group != 0) return kNowhere;
     for (std::size_t i = 0; i < before; ++i) {
       if (left[i] != *left.front() + static_cast<std::uint32_t>(i)) return kNowhere;
     }
-    return static_cast<int>(*left.front() / of_node);
+    return static_cast<int>(*left.front() / of_group);
   }
 
-  /// On the nodes that it is on, or anywhere where a device of these is lost.
-  [[nodiscard]] std::optional<CarriedTable> kept_on_nodes(std::size_t t, Slices slices) const {
-    if (!may_stay_on_nodes(t, slices.size())) return std::nullopt;
+  /// On the groups of devices that it is on, or anywhere where a device of these is lost.
+  [[nodiscard]] std::optional<CarriedTable> kept_on_groups(std::size_t t, Slices slices) const {
+    if (!may_stay(t, slices.front().way, slices.size())) return std::nullopt;
     for (StateSlice& slice : slices) {
       slice.table = static_cast<int>(t);
-      slice.place = node_now(slice.place);
-      if (slice.place != kNowhere && !may_be_at(t, Way::kNode, slice.place)) slice.place = kNowhere;
+      slice.place = group_now(slice.way, slice.place);
+      if (slice.place != kNowhere && !may_be_at(t, slice.way, slice.place)) slice.place = kNowhere;
     }
     return in_slices(std::move(slices));
   }

@@ -30,6 +30,7 @@ struct CarriedTable {
 /// Says what tables are carried over to.
 struct CarryOptions {
   bool any_ways = true;       ///< Tables that cannot stay as they run may come in any way.
+  bool parts = true;          ///< Rows may be in blocks on a part of a node.
   bool equal_widths = false;  ///< All slices of a table are as wide.
   bool halves = false;        ///< Widths are those of halves of halves, unless others run.
   bool keep_blocks = true;    ///< Rows in blocks on nodes, or in no way of ours.

@@ -232,6 +232,7 @@ bool Replanning::carry(const CarryOptions& options) {
 
 void Replanning::begin() {
   CarryOptions options{.any_ways = order_.ways.replicas,
+                       .parts = order_.ways.parts,
                        .equal_widths = order_.ways.equal_widths,
                        .halves = order_.ways.halves};
   bool found = carry(options);

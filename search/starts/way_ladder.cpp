@@ -13,6 +13,8 @@ namespace {
 constexpr std::array kPricesOfReplicas = {1.0, 2.0, 0.5, 0.25, 0.1, 0.03, 1e12};
 constexpr std::array kPricesOfHiddenIds = {0.0, 1.0};
 constexpr std::array kPricesOfIds = {1.0};
+// Estimates are too kind to blocks of rows in some tasks: rungs without any are placed, too.
+constexpr std::array kPricesOfBlocks = {1.0, 1e12};
 // Steps of each price: fewer where tables are many.
 constexpr std::size_t kMostStepsOfPrice = 14;
 constexpr std::size_t kStepsTimesTables = 20000;
@@ -93,7 +95,7 @@ void WayLadder::add_options(const PlanState& state, StatePrices& prices, int tab
     return prices.added_ms(catalog.replica(table)) / least_speed_;
   };
   const auto add = [&](Way way, int slices) {
-    Option option{.cut = {way, slices}};
+    Option option{.cut = {way, slices}, .in_blocks = ways.group(way) > 1};
     if (ways.is_deduplicated(way)) {
       option.replica = catalog.replica(table);
       option.replica_ms = on_every_device_ms();
@@ -164,8 +166,9 @@ const WayLadder::Option& WayLadder::cheapest(const std::vector<Option>& options,
     double ms = (option.fits ? 0.0 : kNoRoomMs) +
                 prices.ms_of_byte * static_cast<double>(option.bytes) +
                 prices.replicas * option.replica_ms;
-    for (std::size_t i = 0; i < kIds; ++i) ms += option.mean_ms[i];
-    ms += prices.ids * option.mean_ms[kIds];
+    double shared_ms = prices.ids * option.mean_ms[kIds];
+    for (std::size_t i = 0; i < kIds; ++i) shared_ms += option.mean_ms[i];
+    ms += option.in_blocks ? prices.blocks * shared_ms : shared_ms;
     for (std::size_t i = 0; i < option.largest.size(); ++i) {
       ms += kBeyondLimit * std::max(0.0, option.largest[i] - prices.most[i]);
     }
@@ -242,6 +245,28 @@ std::optional<WayLadder::Rung> WayLadder::lower(const Rung& now, Prices& prices,
 
 std::vector<WayLadder::Cuts> WayLadder::best(std::size_t most, const StopCondition& stop) const {
   if (options_.empty()) return {};
+  std::array<std::vector<Rung>, kPricesOfBlocks.size()> rungs;
+  for (std::size_t i = 0; i < rungs.size(); ++i) {
+    rungs[i] = rungs_at(kPricesOfBlocks[i], stop);
+    std::ranges::stable_sort(rungs[i], {}, &Rung::cost_ms);
+  }
+  std::vector<Cuts> best;
+  for (std::size_t i = 0; best.size() < most; ++i) {
+    bool any = false;
+    for (std::vector<Rung>& of_price : rungs) {
+      if (i >= of_price.size() || best.size() == most) continue;
+      any = true;
+      if (std::ranges::find(best, of_price[i].cuts) == best.end()) {
+        best.push_back(std::move(of_price[i].cuts));
+      }
+    }
+    if (!any) break;
+  }
+  return best;
+}
+
+std::vector<WayLadder::Rung> WayLadder::rungs_at(double price_of_blocks,
+                                                 const StopCondition& stop) const {
   std::vector<Rung> rungs;
   const auto keep = [&](const Rung& rung) {
     if (std::ranges::find(rungs, rung.cuts, &Rung::cuts) == rungs.end()) rungs.push_back(rung);
@@ -256,8 +281,10 @@ std::vector<WayLadder::Cuts> WayLadder::best(std::size_t most, const StopConditi
     double fullest = 0.0;
     for (const double replicas : kPricesOfReplicas) {
       for (const double ids : prices_of_ids) {
-        Prices prices{
-            .replicas = replicas, .ids = ids, .most = {kNoRoomMs, kNoRoomMs, kNoRoomMs, kNoRoomMs}};
+        Prices prices{.replicas = replicas,
+                      .blocks = price_of_blocks,
+                      .ids = ids,
+                      .most = {kNoRoomMs, kNoRoomMs, kNoRoomMs, kNoRoomMs}};
         std::optional<Rung> now = rung(prices, room_share);
         for (std::size_t step = 0; now; ++step) {
           keep(*now);
@@ -268,12 +295,7 @@ std::vector<WayLadder::Cuts> WayLadder::best(std::size_t most, const StopConditi
     }
     if (fullest <= kSharesOfRoom.back()) break;  // Less room changes nothing.
   }
-  std::ranges::stable_sort(rungs, {}, &Rung::cost_ms);
-  std::vector<Cuts> best;
-  for (std::size_t i = 0; i < std::min(most, rungs.size()); ++i) {
-    best.push_back(std::move(rungs[i].cuts));
-  }
-  return best;
+  return rungs;
 }
 
 }  // namespace neuroshard

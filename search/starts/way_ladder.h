@@ -38,6 +38,7 @@ class WayLadder {
   using Loads = std::array<double, kTimes + 1>;
   struct Option {
     TableCut cut;
+    bool in_blocks = false;   ///< Of rows.
     Times mean_ms{};          ///< A device's share.
     Loads largest{};          ///< Loads of the shard that has most of each.
     double replica_ms = 0.0;  ///< On every device, and for gradients, beside others.
@@ -49,6 +50,7 @@ class WayLadder {
   };
   struct Prices {
     double replicas;  ///< Many together take less than the sum of each alone.
+    double blocks;    ///< Of rows.
     double ids;       ///< Where they are hidden, all else decides, or they do.
     double ms_of_byte = 0.0;
     Loads most;  ///< Limits of a shard.
@@ -59,6 +61,8 @@ class WayLadder {
     double room_share = 0.0;  ///< That all tables take.
     Cuts cuts;
   };
+  /// All that a price of blocks comes to.
+  [[nodiscard]] std::vector<Rung> rungs_at(double price_of_blocks, const StopCondition& stop) const;
   void add_options(const PlanState& state, StatePrices& prices, int table);
   [[nodiscard]] const Option& cheapest(const std::vector<Option>& options,
                                        const Prices& prices) const;

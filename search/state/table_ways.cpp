@@ -19,7 +19,8 @@ TableWays::TableWays(ShardCatalog& catalog, const BundledTask& bundled, const Wa
       apart_(task_),
       blocks_(task_.tables.size() * kMostForms) {
   for (std::size_t form = 0; form < options_.forms.size(); ++form) {
-    groups_[form] = options_.forms[form].group(task_);
+    const bool may_be = options_.parts || !options_.forms[form].of_part;
+    groups_[form] = may_be ? options_.forms[form].group(task_) : 0;
     if (groups_[form] == 0) continue;
     list_.push_back(static_cast<Way>(form));
     places_[form] = devices_ / groups_[form];

@@ -24,6 +24,7 @@ class PlanLimit;
 /// The ways that the planner may choose from.
 struct WayOptions {
   bool rows = true;           ///< Blocks of rows, and tables that are deduplicated.
+  bool parts = true;          ///< Blocks of rows on a part of a node.
   bool replicas = true;       ///< Where the models price them.
   bool equal_widths = false;  ///< All slices of a table are as wide.
   bool halves = false;        ///< Widths are those of halves of halves of a table.

@@ -20,9 +20,14 @@ int most_slices_on_devices(const Task& task, const Table& table, int) {
   return whole ? 1 : most_slices_by_rules(table);
 }
 
+bool is_part_of_node(const Task& task, int group) {
+  return group < std::min(task.devices_per_node, task.devices);
+}
+
 /// Whether the rules of `table` let it be cut to blocks on groups of `group` devices.
 bool may_be_cut(const Task& task, const Table& table, int group) {
   const auto may_be = [&](ShardingKind kind) { return may_be_sharded(task, table, kind); };
+  if (is_part_of_node(task, group)) return may_be(ShardingKind::kPartRow);
   const bool within_node = group <= task.devices_per_node &&
                            (may_be(ShardingKind::kTableRow) || may_be(ShardingKind::kGrid));
   return within_node || (group == task.devices && may_be(ShardingKind::kRow));
@@ -38,6 +43,14 @@ int all_devices(const Task& task) { return task.devices > 1 ? task.devices : 0; 
 
 int most_slices_on_all(const Task& task, const Table& table, int group) {
   return may_be_cut(task, table, group) ? 1 : 0;
+}
+
+/// So many devices, if they are a part of a node, all nodes are alike, and consist of such parts.
+template <int kDevices>
+int part_of_node(const Task& task) {
+  const int node = std::min(task.devices_per_node, task.devices);
+  const bool divides = node % kDevices == 0 && task.devices % node == 0;
+  return divides && is_part_of_node(task, kDevices) ? kDevices : 0;
 }
 
 /// A way of a table that is deduplicated: where that may be, as `group` and `most_slices` say.
@@ -59,7 +72,19 @@ int one_device(const Task&) { return 1; }
 
 constexpr std::array kWayForms = {
     WayForm{.group = one_device, .most_slices = most_slices_on_devices, .drawn = 1.0},
-    WayForm{.group = devices_of_node, .most_slices = most_slices_in_blocks, .drawn = 0.2},
+    WayForm{.group = part_of_node<2>,
+            .most_slices = most_slices_in_blocks,
+            .drawn = 0.1,
+            .of_part = true},
+    WayForm{.group = part_of_node<4>,
+            .most_slices = most_slices_in_blocks,
+            .drawn = 0.1,
+            .of_part = true},
+    WayForm{.group = part_of_node<8>,
+            .most_slices = most_slices_in_blocks,
+            .drawn = 0.05,
+            .of_part = true},
+    WayForm{.group = devices_of_node, .most_slices = most_slices_in_blocks, .drawn = 0.1},
     WayForm{.group = all_devices, .most_slices = most_slices_on_all, .drawn = 0.2},
     once<one_device, most_slices_on_devices>(0.2),
     once<devices_of_node, most_slices_in_blocks>(0.2),
@@ -84,16 +109,21 @@ bool may_be_deduplicated(const Task& task, const Table& table) {
          table.pooling_factor * table.dim <= kMostOutputColumns;
 }
 
-bool may_be_in_blocks(const Task& task, const Table& table) {
+bool is_of_part(Way way) {
+  return way != Way::kReplica && kWayForms[static_cast<std::size_t>(way)].of_part;
+}
+
+bool may_be_in_blocks(const Task& task, const Table& table, bool parts) {
   return std::ranges::any_of(kWayForms, [&](const WayForm& form) {
     const int group = form.group(task);
-    return group > 1 && form.most_slices(task, table, group) > 0;
+    return group > 1 && (parts || !form.of_part) && form.most_slices(task, table, group) > 0;
   });
 }
 
 int most_slices_in_blocks(const Task& task, const Table& table, int group) {
   if (!may_be_cut(task, table, group)) return 0;
-  const bool grid = !table.rules.no_split && may_be_sharded(task, table, ShardingKind::kGrid);
+  const bool grid = is_part_of_node(task, group) ||
+                    (!table.rules.no_split && may_be_sharded(task, table, ShardingKind::kGrid));
   return grid ? most_slices_by_rules(table) / count_of_blocks(table.rows, group) : 1;
 }
 

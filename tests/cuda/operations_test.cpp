@@ -154,7 +154,7 @@ Shards shards_of(const LargeBatch& kind, int shards, int pieces) {
   return batch;
 }
 
-// Enough of them for the kernels for large batches, and not a multiple of their tiles.
+// Enough of them for the kernel for large batches, and not a multiple of its tiles.
 int many_shards() { return 512 * cuda_devices().front().multiprocessors + 77; }
 
 std::vector<float> embeddings_of_pieces(const Backend& backend, int pieces) {
@@ -180,57 +180,45 @@ TEST_F(Operations, ScoreLargeBatches) {
   }
 }
 
-// Sum of the absolute terms of a head of two layers for a shard. Errors are in relation to this:
-// these embeddings are of no real tables, and some costs are small differences of large terms.
-double size_of_terms(const Mlp& head, std::span<const float> embeddings,
-                     std::span<const std::uint32_t> ids) {
-  const DenseLayer& hidden = head.layers[0];
-  const auto width = static_cast<std::size_t>(hidden.inputs);
-  std::vector<double> sum(width);
-  for (const std::uint32_t id : ids) {
-    for (std::size_t i = 0; i < width; ++i) {
-      sum[i] += std::abs(static_cast<double>(embeddings[id * width + i]));
-    }
-  }
-  double total = 0.0;
-  for (std::size_t unit = 0; unit < static_cast<std::size_t>(hidden.outputs); ++unit) {
-    double active = std::abs(static_cast<double>(hidden.bias[unit]));
-    for (std::size_t i = 0; i < width; ++i) {
-      active += sum[i] * std::abs(static_cast<double>(hidden.weight[unit * width + i]));
-    }
-    total += active * std::abs(static_cast<double>(head.layers[1].weight[unit]));
-  }
-  return total;
-}
-
-// On the CPU, plain arithmetic takes the place of the instruction (cuda/device/tensor_cores.cuh);
-// only on a GPU does this test the tensor cores.
-TEST_F(Operations, ScoreShardsOnTensorCores) {
+// A device after an edit is a shard, too, of its sum, what leaves negated, and what comes: added up
+// in the order in which EditPrices does.
+TEST_F(Operations, ScoreDevicesAfterEdits) {
+  constexpr std::uint32_t kPieces = 50;
+  constexpr std::uint32_t kDevices = 8;
   const auto scalar = make_cpu_backend(golden_models(), {.name = "scalar"});
-  const auto cuda = make_cuda_backend(golden_models(), {.devices = {}, .tensor_cores = true});
-  for (const int pieces : {70, 3000}) {
-    const std::vector<float> embeddings = embeddings_of_pieces(*scalar, pieces);
-    for (const LargeBatch& kind : large_batches()) {
-      // Slow on a CPU.
-      if (pieces == 3000 && (NEUROSHARD_SANITIZED || kind.name != "up to 18")) continue;
-      SCOPED_TRACE(kind.name + ", " + std::to_string(pieces) + " pieces");
-      const Shards batch = shards_of(kind, many_shards(), pieces);
-      std::vector<float> expected(batch.offsets.size() - 1, -1e30F);
-      std::vector<float> actual(expected.size(), -2e30F);
-      scalar->score_shards(embeddings, {batch.offsets, batch.ids}, expected);
-      cuda->score_shards(embeddings, {batch.offsets, batch.ids}, actual);
-      // Equal to the last bit: another kernel ran.
-      EXPECT_EQ(actual == expected, kind.name == "empty");
-      for (std::size_t s = 0; s < expected.size(); ++s) {
-        const std::span ids =
-            std::span(batch.ids).subspan(batch.offsets[s], batch.offsets[s + 1] - batch.offsets[s]);
-        const double terms = size_of_terms(golden_models().compute.head, embeddings, ids);
-        ASSERT_NEAR(actual[s], expected[s], 1e-6 * terms) << s;
+  const auto cuda = make_cuda_backend(golden_models());
+  const auto width = static_cast<std::size_t>(scalar->embedding_width());
+  std::vector<float> rows = embeddings_of_pieces(*scalar, kPieces);
+  rows.resize((2 * kPieces + kDevices + 1) * width, 0.0F);
+  const std::size_t sums = 2 * std::size_t{kPieces} * width;
+  for (std::size_t i = 0; i < kPieces * width; ++i) {
+    rows[kPieces * width + i] = -rows[i];
+    rows[sums + i / width % kDevices * width + i % width] += rows[i];
+  }
+  for (const int edits : {300, many_shards()}) {
+    std::mt19937_64 random(7);
+    Shards batch;
+    std::vector<float> trials;
+    for (int e = 0; e < edits; ++e) {
+      const auto leaves = static_cast<std::uint32_t>(random() % kPieces);
+      const auto comes = static_cast<std::uint32_t>(random() % kPieces);
+      const std::uint32_t device = leaves % kDevices;
+      batch.ids.insert(batch.ids.end(),
+                       {2 * kPieces + device, kPieces + leaves, comes, 2 * kPieces + kDevices});
+      batch.offsets.push_back(static_cast<std::uint32_t>(batch.ids.size()));
+      for (std::size_t i = 0; i < width; ++i) {
+        float sum = rows[sums + device * width + i];
+        sum += -1.0F * rows[leaves * width + i];
+        sum += 1.0F * rows[comes * width + i];
+        trials.push_back(sum);
       }
     }
+    std::vector<float> expected(static_cast<std::size_t>(edits), -1e30F);
+    std::vector<float> actual(expected.size(), -2e30F);
+    make_cpu_backend(golden_models())->cost_runner(kDevices)->compute(trials, expected);
+    cuda->score_shards(rows, {batch.offsets, batch.ids}, actual);
+    EXPECT_EQ(actual, expected);
   }
-  // Small batches keep to the kernel whose costs are equal.
-  expect_same_scores(*cuda, *scalar, 300, 18);
 }
 
 // The second time all-to-alls start later than any that the networks know.

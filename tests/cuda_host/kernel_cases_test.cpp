@@ -37,14 +37,12 @@ TEST(KernelCases, GiveTheResultsOfTheCpu) {
       EXPECT_GE(one.run(), 0.0);
       EXPECT_GT(one.items, 0.0);
       EXPECT_EQ(one.multiply_adds > 0.0, one.kernel != "nothing");
-      EXPECT_EQ(one.modelled_seconds > 0.0,
-                one.kernel == "place_candidates" || one.kernel == "search_beams");
     }
     EXPECT_THAT(kernels,
                 ::testing::ElementsAre("comm_costs", "embed_pieces", "nothing", "place_candidates",
                                        "score_shards, cublas", "score_shards, cublas_blocks",
                                        "score_shards, cuda_gemm", "score_shards, cuda_per_warp",
-                                       "score_shards, cuda_tensor", "search_beams"));
+                                       "search_beams"));
     KernelSizes few = small;
     few.only = "comm";
     EXPECT_EQ(kernel_cases(models, GoldenFolder(testing::golden_path("")), context, few).size(),

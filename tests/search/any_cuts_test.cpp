@@ -373,6 +373,10 @@ TEST(AnyCuts, CutsByRowsWhatHasManyLookupsAndFewColumns) {
   expect_good(planner, task, on_node);
   EXPECT_EQ(std::ranges::count(on_node.plan->slices, 20, &TableSlice::table), 8);
   task.tables.back().rules.max_slices = 7;
+  const PlanResult on_part = planner.plan(task);
+  expect_good(planner, task, on_part);
+  EXPECT_EQ(std::ranges::count(on_part.plan->slices, 20, &TableSlice::table), 4);
+  task.tables.back().rules.max_slices = 1;
   const PlanResult ruled = planner.plan(task);
   expect_good(planner, task, ruled);
   EXPECT_FALSE(has_row_blocks(task, *ruled.plan));

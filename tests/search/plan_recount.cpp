@@ -224,7 +224,9 @@ bool is_of_a_kind(const Task& task, const Table& table, const std::vector<Shardi
   std::set<int> nodes;
   bool all_rows = true;
   bool all_columns = true;
+  std::map<int, std::set<int>> of_columns;
   for (const auto& [slice, device] : held) {
+    of_columns[slice.first_column].insert(device);
     devices.insert(device);
     nodes.insert(device / task.devices_per_node);
     all_rows &= slice.rows == table.rows;
@@ -234,12 +236,25 @@ bool is_of_a_kind(const Task& task, const Table& table, const std::vector<Shardi
   const bool on_all =
       static_cast<std::int64_t>(devices.size()) == (table.rows + rows_of_block - 1) / rows_of_block;
   const bool blocks = all_columns && (!all_rows || table.rows == 1);
+  bool each_in_a_node = true;
+  bool whole_nodes = true;
+  bool parts = true;
+  for (const auto& [column, on] : of_columns) {
+    const int first = *on.begin() - *on.begin() % task.devices_per_node;
+    const int of_node = std::min(task.devices_per_node, task.devices - first);
+    const std::int64_t each = (table.rows + of_node - 1) / of_node;
+    each_in_a_node = each_in_a_node && *on.rbegin() < first + of_node;
+    whole_nodes = whole_nodes && std::ssize(on) >= (table.rows + each - 1) / each;
+    parts = parts && std::cmp_less(on.size(), of_node);
+  }
   return (all_rows && has(ShardingKind::kColumn)) ||
          (all_rows && all_columns && has(ShardingKind::kTable)) ||
          (blocks && (nodes.size() > 1 || on_all) && has(ShardingKind::kRow)) ||
-         (blocks && nodes.size() == 1 &&
+         (blocks && nodes.size() == 1 && whole_nodes &&
           (has(ShardingKind::kTableRow) || has(ShardingKind::kGrid))) ||
-         (!all_columns && (!all_rows || table.rows == 1) && has(ShardingKind::kGrid));
+         (!all_columns && (!all_rows || table.rows == 1) && (!each_in_a_node || whole_nodes) &&
+          has(ShardingKind::kGrid)) ||
+         (!all_rows && each_in_a_node && (parts || !whole_nodes) && has(ShardingKind::kPartRow));
 }
 
 void expect_kinds_kept(const Task& task, const Plan& plan) {

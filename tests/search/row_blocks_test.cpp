@@ -65,16 +65,19 @@ void expect_cut_as_torchrec_cuts(const Plan& plan, const Task& task) {
   }
   for (const auto& [place, of_columns] : blocks) {
     const Table& table = task.tables[static_cast<std::size_t>(place.first)];
-    const bool row_wise =
-        of_columns.begin()->rows == (table.rows + task.devices - 1) / task.devices;
-    const int group = row_wise ? task.devices : 8;
-    if (row_wise) {
+    const int first = of_columns.begin()->device;
+    // On all devices, a node, or a part of one.
+    const int groups[] = {task.devices, 8, 4, 2};
+    const auto of_group = std::ranges::find_if(groups, [&](int group) {
+      return task.devices % group == 0 && first % group == 0 &&
+             of_columns.begin()->rows == (table.rows + group - 1) / group;
+    });
+    ASSERT_NE(of_group, std::end(groups));
+    const int group = *of_group;
+    if (group == task.devices) {
       EXPECT_EQ(dims[place], table.dim);
     }
-    EXPECT_EQ(task.devices % group, 0);
     const std::int64_t rows = (table.rows + group - 1) / group;
-    const int first = of_columns.begin()->device;
-    EXPECT_EQ(first % group, 0);
     std::int64_t next_row = 0;
     int next_device = first;
     for (const Block& block : of_columns) {

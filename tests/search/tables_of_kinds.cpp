@@ -31,7 +31,12 @@ Task random_task_with_kinds(std::uint64_t seed) {
     for (const ShardingKind kind : all_sharding_kinds()) {
       if (random.below(4) == 0) kinds.push_back(kind);
     }
-    task.tables.push_back(random_table_of_kinds(random, std::move(kinds)));
+    if (std::min(task.devices, task.devices_per_node) < 3)
+      std::erase(kinds, ShardingKind::kPartRow);
+    Table& table = task.tables.emplace_back(random_table_of_kinds(random, std::move(kinds)));
+    if (std::ranges::count(table.rules.kinds, ShardingKind::kPartRow) > 0) {
+      table.rows = std::max<std::int64_t>(2, table.rows);
+    }
   }
   return task;
 }

@@ -4,7 +4,6 @@ The warp is one whose lanes keep together: BRA.DIV, which leads to code for lane
 BRA.CONV, around such code, always is. So the copies of code behind BRA.DIV belong to no loop, though they end with a
 branch backwards. A function that is called comes back; it has loops of its own."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from sass import Instruction, histogram
@@ -23,18 +22,14 @@ class Loop:
     """Blocks that a warp may pass on its way from a block back to it by one branch. Where two branches lead back to the
     same block, each makes a loop."""
 
-    header: int
     blocks: frozenset[int]
     body: tuple[Instruction, ...]
 
-    def count(self, kind: str) -> int:
-        return histogram(self.body)[kind]
-
     @property
     def arithmetic(self) -> int:
-        """Instructions that compute with floats; one of the tensor cores counts as the 32 FMA that it does a lane."""
+        """Instructions that compute with floats."""
         kinds = histogram(self.body)
-        return kinds["fma"] + kinds["add"] + 32 * kinds["tensor"]
+        return kinds["fma"] + kinds["add"]
 
 
 class ControlFlow:
@@ -54,9 +49,6 @@ class ControlFlow:
     def innermost(self) -> list[Loop]:
         """Loops with no other one in them."""
         return [loop for loop in self.loops if not any(other.blocks < loop.blocks for other in self.loops)]
-
-    def code(self, blocks: Iterable[int]) -> tuple[Instruction, ...]:
-        return tuple(instruction for block in blocks for instruction in self.blocks[block].body)
 
     def _blocks_before(self) -> dict[int, list[int]]:
         """The blocks that each block may follow, of those that can be reached: in an order that is the reverse of
@@ -105,7 +97,8 @@ class ControlFlow:
             if block not in blocks:
                 blocks.add(block)
                 rest += self._before[block]
-        return Loop(header, frozenset(blocks), self.code(sorted(blocks)))
+        body = tuple(instruction for block in sorted(blocks) for instruction in self.blocks[block].body)
+        return Loop(frozenset(blocks), body)
 
 
 def _blocks(code: list[Instruction]) -> list[Block]:

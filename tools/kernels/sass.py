@@ -4,12 +4,12 @@ import collections
 import re
 import subprocess
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 # Cycles for which one load of a warp, of so many bytes a lane, keeps the pipe to shared memory and L1 busy that a
 # multiprocessor's four quarters share: of loads that all lanes have in common, measured on an H100 (nsbench kernels
-# --loads-only). Lanes side by side take twice that from 8 bytes on.
+# --loads-only).
 _ACCESS_CYCLES = {4: 1.0, 8: 1.0, 16: 2.0}
 
 _ACCESSES = {"LDS": "shared", "STS": "shared", "LDSM": "shared", "LDG": "global", "STG": "global", "LDGSTS": "global"}
@@ -17,32 +17,24 @@ _ACCESSES = {"LDS": "shared", "STS": "shared", "LDSM": "shared", "LDG": "global"
 _ACCESSES |= {"LD": "global", "ST": "global"}
 
 # A quarter has 16 lanes for integers, comparisons, minima and moves.
-INTEGER_CYCLES = 2.0
-DOUBLES_AND_CONVERSIONS = frozenset(("DADD", "DMUL", "DFMA", "DSETP", "F2F", "F2I", "I2F"))
+_INTEGER_CYCLES = 2.0
+_DOUBLES_AND_CONVERSIONS = frozenset(("DADD", "DMUL", "DFMA", "DSETP", "F2F", "F2I", "I2F"))
 # IMAD is done where FMA are.
-_NOT_INTEGER = DOUBLES_AND_CONVERSIONS | frozenset(
+_NOT_INTEGER = _DOUBLES_AND_CONVERSIONS | frozenset(
     "BAR BMOV BRA BSSY BSYNC CALL DEPBAR EXIT IMAD LDC LDGDEPBAR MATCH MUFU NOP REDUX RET VOTE WARPSYNC YIELD".split()
 )
-
-NO_BARRIER = 7
 
 
 @dataclass(frozen=True)
 class Instruction:
-    """One instruction of a warp, with what the compiler says to the scheduler: how many cycles the warp waits behind
-    it, which of six barriers are to be down before it, and which one goes down when it has written its result, or
-    read its operands. `places`: the line of the source that it comes from, then where that function was inlined, and
-    so on, as FILE and number; empty if the listing does not say."""
+    """One instruction of a warp. `places`: the line of the source that it comes from, then where that function was
+    inlined, and so on, as FILE and number; empty if the listing does not say."""
 
     address: int
     text: str
     label: str | None = None
     begins_function: bool = False
     predicate: str = ""
-    stall: int = 1
-    waits: tuple[int, ...] = ()
-    written: int = NO_BARRIER
-    was_read: int = NO_BARRIER
     places: tuple[tuple[str, int], ...] = ()
 
     @property
@@ -55,14 +47,12 @@ class Instruction:
 
     @property
     def kind(self) -> str:
-        """fma, add, tensor, shared, global, shuffle, or other."""
+        """fma, add, shared, global, shuffle, or other."""
         name = self.name
         if name in ("FFMA", "FFMA2"):
             return "fma"
         if name in ("FADD", "FMUL"):
             return "add"
-        if name in ("HMMA", "HGMMA"):
-            return "tensor"
         if name == "SHFL":
             return "shuffle"
         return _ACCESSES.get(name, "other")
@@ -92,29 +82,27 @@ def histogram(code: Iterable[Instruction]) -> collections.Counter[str]:
     return collections.Counter(instruction.kind for instruction in code)
 
 
-def access_cycles(instruction: Instruction, side_by_side: frozenset[int] = frozenset()) -> float:
-    """For which an instruction keeps the pipe to shared memory and L1 busy. `side_by_side`: addresses of loads whose
-    lanes read different words, besides what is 16 bytes wide and no load from shared memory."""
+def _access_cycles(instruction: Instruction) -> float:
+    """For which an instruction keeps the pipe to shared memory and L1 busy. What is 16 bytes wide and no load from
+    shared memory takes twice as long: its lanes have different words."""
     if instruction.kind == "shuffle":
         return 1.0
     bytes_of_lane = instruction.access_bytes
     if bytes_of_lane == 0:
         return 0.0
-    is_side_by_side = instruction.address in side_by_side or (instruction.name != "LDS" and bytes_of_lane == 16)
-    return _ACCESS_CYCLES[bytes_of_lane] * (2 if is_side_by_side and bytes_of_lane > 4 else 1)
+    return _ACCESS_CYCLES[bytes_of_lane] * (2 if instruction.name != "LDS" and bytes_of_lane == 16 else 1)
 
 
-def least_cycles(code: Iterable[Instruction], side_by_side: frozenset[int] = frozenset()) -> dict[str, float]:
+def least_cycles(code: Iterable[Instruction]) -> dict[str, float]:
     """Cycles of a multiprocessor for one warp, by what limits it, all units else idle: each quarter issues an
-    instruction a cycle, has 32 lanes of fp32 and does 16 x 8 x 8 products of TF32 in four cycles."""
+    instruction a cycle and has 32 lanes of fp32."""
     code = list(code)
     kinds = histogram(code)
     return {
         "issue": len(code) / 4,
         "fp32": (kinds["fma"] + kinds["add"]) / 4,
-        "integer": INTEGER_CYCLES * sum(instruction.is_integer for instruction in code) / 4,
-        "tensor": float(kinds["tensor"]),
-        "shared and L1": sum(access_cycles(instruction, side_by_side) for instruction in code),
+        "integer": _INTEGER_CYCLES * sum(instruction.is_integer for instruction in code) / 4,
+        "shared and L1": sum(_access_cycles(instruction) for instruction in code),
     }
 
 
@@ -126,13 +114,12 @@ def lane_bytes(code: Iterable[Instruction], kind: str) -> int:
 
 def read(nvdisasm: Path, cubin: Path) -> dict[str, list[Instruction]]:
     """The instructions of each kernel of a cubin, by mangled name."""
-    done = subprocess.run([nvdisasm, "-hex", "-gi", "-c", cubin], capture_output=True, text=True, check=True)
+    done = subprocess.run([nvdisasm, "-gi", "-c", cubin], capture_output=True, text=True, check=True)
     return parse(done.stdout)
 
 
 def parse(listing: str) -> dict[str, list[Instruction]]:
-    """Reads a listing by nvdisasm -hex -gi -c. Each instruction has two words of 64 bits; the second is on the next
-    line, and its upper bits are for the scheduler. Places in the source are before the first of their instructions."""
+    """Reads a listing by nvdisasm -gi -c. Places in the source are before the first of their instructions."""
     kernels: dict[str, list[Instruction]] = {}
     code: list[Instruction] = []
     label = None
@@ -156,16 +143,4 @@ def parse(listing: str) -> dict[str, list[Instruction]]:
                 Instruction(int(found[1], 16), found[3], label, begins, found[2] or "", places=tuple(places))
             )
             label, begins, is_new_place = None, False, True
-        elif code and (word := re.match(r"\s*/\* 0x([0-9a-f]{16}) \*/", line)):
-            code[-1] = _scheduled(code[-1], int(word[1], 16) >> 41)
     return kernels
-
-
-def _scheduled(instruction: Instruction, bits: int) -> Instruction:
-    return replace(
-        instruction,
-        stall=bits & 15,
-        written=bits >> 5 & 7,
-        was_read=bits >> 8 & 7,
-        waits=tuple(barrier for barrier in range(6) if bits >> 11 + barrier & 1),
-    )

@@ -141,7 +141,7 @@ std::string ShardingWords::of(int table) const {
   if (pieces.slices == 1) return "whole" + where;
   return (pieces.kind.empty() ? "" : pieces.kind + ": ") +
          counted(static_cast<std::uint64_t>(pieces.slices),
-                 pieces.kind == "row" || pieces.kind == "table_row" ? "block" : "slice") +
+                 pieces.kind.ends_with("row") ? "block" : "slice") +
          where;
 }
 

@@ -42,13 +42,13 @@ class PieceMaker {
     const bool one_slice = rules.no_split || rules.max_slices == 1;
     // On one device tables are of all kinds, and one row is a block of rows.
     const auto allows = [&](ShardingKind kind) { return task_.devices == 1 || rules.allow(kind); };
-    const bool any_rows = allows(ShardingKind::kRow) || allows(ShardingKind::kTableRow) ||
-                          allows(ShardingKind::kGrid);
+    const bool any_grid = allows(ShardingKind::kGrid) || allows(ShardingKind::kPartRow);
+    const bool any_rows = allows(ShardingKind::kRow) || allows(ShardingKind::kTableRow) || any_grid;
     const bool any_columns = allows(ShardingKind::kColumn) || (whole.rows == 1 && any_rows);
     TablePieces pieces;
     pieces.may_cut_columns = !one_slice && any_columns;
     pieces.may_be_whole = any_columns || allows(ShardingKind::kTable);
-    pieces.may_be_grid = !one_slice && whole.rows > 1 && allows(ShardingKind::kGrid);
+    pieces.may_be_grid = !one_slice && whole.rows > 1 && any_grid;
     const bool may_be_blocks = !one_slice && whole.rows > 1 && any_rows;
     Table table = whole;
     table.access_histogram = of_batch_(whole);

@@ -27,10 +27,6 @@ struct CudaDevice {
 struct CudaOptions {
   /// Devices to use, as in CudaDevice::index; tasks are spread over them. Empty: every usable one.
   std::vector<int> devices;
-  /// Backend::score_shards runs large batches on tensor cores: costs are then within 1e-5 of those
-  /// of the other backends, relative to what is added up, instead of equal. Placements never do;
-  /// Planner leaves it off. On an H100 the exact kernel was the faster one (docs/performance.md).
-  bool tensor_cores = false;
 };
 
 /// True if this library was built with the CUDA backend. Says nothing about devices.

@@ -31,10 +31,11 @@ TEST(ShardingKind, NamesComeBack) {
   for (const ShardingKind kind : all_sharding_kinds()) {
     EXPECT_EQ(sharding_kind_from_name(name_of(kind)), kind);
   }
-  EXPECT_EQ(listed_kinds(all_sharding_kinds()), "table, column, row, table_row, grid, replicate");
+  EXPECT_EQ(listed_kinds(all_sharding_kinds()),
+            "table, column, row, table_row, grid, part_row, replicate");
   EXPECT_EQ(message_of([] { (void)sharding_kind_from_name("table_rows"); }),
             "there is no kind of sharding 'table_rows'; did you mean 'table_row'? use one of "
-            "table, column, row, table_row, grid, replicate");
+            "table, column, row, table_row, grid, part_row, replicate");
 }
 
 TEST(EqualBlocks, ShareRowsOutAsTheyAre) {
@@ -95,7 +96,7 @@ TEST(ShardingKinds, AreThoseOfTheSlices) {
   EXPECT_THAT(kinds(task, 16, 40, {0, 1, 3}), ElementsAre(kRow));
   EXPECT_THAT(kinds(task, 16, 50, {2, 3}), ElementsAre(kTableRow, kGrid));
   EXPECT_THAT(kinds(task, 16, 50, {1, 2}), ElementsAre(kRow));
-  EXPECT_THAT(kinds(task, 16, 50, {1, 1}), ElementsAre(kTableRow, kGrid));
+  EXPECT_THAT(kinds(task, 16, 50, {1, 1}), ElementsAre(kPartRow));
   EXPECT_THAT(kinds(task, 8, 50, {0, 1, 2, 3}), ElementsAre(kGrid));
   EXPECT_THAT(kinds(task, 8, 50, {0, 2, 2, 0}), ElementsAre(kGrid));
   Plan replicated;
@@ -109,7 +110,11 @@ TEST(ShardingKinds, AreSeveralWhereNothingTellsThemApart) {
   EXPECT_THAT(kinds(task_of(100, 1, 8), 8, 50, {0, 0, 0, 0}), ElementsAreArray(all));
   const Task one_node = task_of(100, 4, 8);
   EXPECT_THAT(kinds(one_node, 16, 25, {0, 1, 2, 3}), ElementsAre(kRow, kTableRow, kGrid));
-  EXPECT_THAT(kinds(one_node, 16, 50, {0, 1}), ElementsAre(kTableRow, kGrid));
+  EXPECT_THAT(kinds(one_node, 16, 50, {0, 1}), ElementsAre(kPartRow));
+  EXPECT_THAT(kinds(one_node, 8, 50, {0, 1, 2, 3}), ElementsAre(kPartRow));
+  EXPECT_THAT(kinds(one_node, 8, 25, {0, 1, 2, 3, 1, 0, 2, 3}), ElementsAre(kGrid));
+  EXPECT_THAT(kinds(task_of(2, 4, 8), 16, 1, {0, 1}),
+              ElementsAre(kRow, kTableRow, kGrid, kPartRow));
   // Row-wise on 4 devices, of which the second node has none.
   EXPECT_THAT(kinds(task_of(2, 4, 2), 16, 1, {0, 1}), ElementsAre(kRow, kTableRow, kGrid));
   const Task one_row = task_of(1, 4, 2);

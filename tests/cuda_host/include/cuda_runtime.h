@@ -108,7 +108,6 @@ inline unsigned __ballot_sync(unsigned mask, int predicate) {
   return static_cast<unsigned>(
       host_cuda::warp_collective(host_cuda::WarpOp::kBallot, mask, predicate != 0 ? 1 : 0));
 }
-inline int __any_sync(unsigned mask, int predicate) { return __ballot_sync(mask, predicate) != 0; }
 inline unsigned __reduce_min_sync(unsigned mask, unsigned value) {
   return static_cast<unsigned>(
       host_cuda::warp_collective(host_cuda::WarpOp::kReduceMin, mask, value));
@@ -146,11 +145,6 @@ inline float __uint_as_float(unsigned x) { return std::bit_cast<float>(x); }
 inline long long __double_as_longlong(double x) { return std::bit_cast<long long>(x); }
 inline double __longlong_as_double(long long x) { return std::bit_cast<double>(x); }
 inline int __ffs(unsigned x) { return x == 0 ? 0 : std::countr_zero(x) + 1; }
-inline unsigned __brev(unsigned x) {
-  unsigned reversed = 0;
-  for (int bit = 0; bit < 32; ++bit) reversed |= (x >> bit & 1U) << (31 - bit);
-  return reversed;
-}
 inline int min(int a, int b) { return a < b ? a : b; }
 inline int max(int a, int b) { return a < b ? b : a; }
 inline unsigned min(unsigned a, unsigned b) { return a < b ? a : b; }

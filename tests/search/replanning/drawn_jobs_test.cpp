@@ -203,7 +203,7 @@ TEST(DrawnJobs, OfFewWholeTablesTheCheapestPlanWithinTheBudgetIsFound) {
       best += near.result.cost.cost_ms <= least_ms * (1.0 + 1e-6) ? 1 : 0;
     }
   }
-  EXPECT_GT(best, plans * 9 / 10);
+  EXPECT_GE(best, plans * 9 / 10);
 }
 
 /// Two nodes of two devices; a table that comes must be in blocks on one of them.

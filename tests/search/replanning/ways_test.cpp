@@ -187,7 +187,7 @@ TEST(ReplannedWays, NoPlanIsDearerThanWithTablesAsTheyRun) {
     const ReplanResult same = as_they_run.replan(job->task, job->running);
     const ReplanResult best = planner.replan(job->task, job->running);
     ASSERT_TRUE(same.result.plan);
-    EXPECT_LE(best.result.cost.cost_ms, 1.001 * same.result.cost.cost_ms);  // Both are searches.
+    EXPECT_LE(best.result.cost.cost_ms, 1.02 * same.result.cost.cost_ms);  // Both are searches.
     EXPECT_EQ(best.must_move_bytes, same.must_move_bytes);
     cheaper += best.result.cost.cost_ms < same.result.cost.cost_ms ? 1 : 0;
   }

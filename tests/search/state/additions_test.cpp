@@ -103,7 +103,7 @@ std::optional<Found> found(const Case& of, const WayOptions& options) {
 // ----------------------------------------------------------------------------------- a way
 
 /// Equal blocks of rows on two neighbours, of one or more slices of columns.
-constexpr Way kInPairs{static_cast<std::uint8_t>(3)};
+constexpr Way kInPairs{static_cast<std::uint8_t>(6)};
 constexpr WayForm kPairs{.group =
                              [](const Task& task) {
                                return task.devices > 2 && task.devices_per_node > 2 &&
@@ -114,14 +114,24 @@ constexpr WayForm kPairs{.group =
                          .most_slices = most_slices_in_blocks,
                          .drawn = 0.2};
 
-std::vector<WayForm> forms_with_pairs() {
+/// As if the planner knew no blocks on parts of nodes, which pairs are.
+std::vector<WayForm> forms_of_nodes() {
   std::vector<WayForm> forms(way_forms().begin(), way_forms().end());
+  for (WayForm& form : forms) {
+    if (form.of_part) form.group = [](const Task&) { return 0; };
+  }
+  return forms;
+}
+
+std::vector<WayForm> forms_with_pairs() {
+  std::vector<WayForm> forms = forms_of_nodes();
   forms.push_back(kPairs);
   return forms;
 }
 
 TEST(Additions, AWayIsFoundWhereItPays) {
   const std::vector<WayForm> forms = forms_with_pairs();
+  const std::vector<WayForm> of_nodes = forms_of_nodes();
   int in_pairs = 0;
   int cheaper = 0;
   int dearer = 0;
@@ -143,7 +153,7 @@ TEST(Additions, AWayIsFoundWhereItPays) {
     const auto pairs = std::ranges::count_if(
         read.state.tables(), [&](int t) { return read.state.way_of(t) == kInPairs; });
     in_pairs += pairs > 0 ? 1 : 0;
-    const std::optional<Found> without = found(one, {});
+    const std::optional<Found> without = found(one, {.forms = of_nodes});
     if (!without) continue;
     cheaper += with->ms < 0.99 * without->ms ? 1 : 0;
     dearer += with->ms > 1.01 * without->ms ? 1 : 0;

@@ -120,7 +120,7 @@ void bind_rules(nb::module_& module) {
       .def_prop_ro(
           "kinds", [](const TableRules& rules) { return names_of(rules.kinds); },
           "Ways in which the table may be sharded: \"table\", \"column\", \"row\", \"table_row\", "
-          "\"grid\", \"replicate\"; empty: all.")
+          "\"grid\", \"part_row\", \"replicate\"; empty: all.")
       .def_ro("keep_in_hbm", &TableRules::keep_in_hbm, "No row of it waits in the host's memory.")
       .def(nb::self == nb::self, nb::sig("def __eq__(self, other: object, /) -> bool"));
 }

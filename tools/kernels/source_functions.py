@@ -1,5 +1,4 @@
-"""Which line of which function of the sources an instruction comes from, as text. Line numbers would change with every
-edit; texts change with what they say."""
+"""Which functions of the sources an instruction comes from."""
 
 import functools
 import re
@@ -11,27 +10,20 @@ _ROOT = Path(__file__).resolve().parents[2]
 _DEVICE = re.compile(r"__device__|__global__|NEUROSHARD_HOST_DEVICE")
 
 
-def lines_of(instruction: Instruction) -> tuple[str, ...]:
-    """FUNCTION: LINE, then the line that called this function, if it was inlined, and so on."""
-    return tuple(_line(file, number) for file, number in instruction.places)
-
-
 def functions_of(instruction: Instruction) -> tuple[str, ...]:
     """The function, then the one that it was inlined into, and so on; the kernel last."""
-    return tuple(line.split(":", 1)[0] for line in lines_of(instruction))
+    return tuple(_function_at(file, number) for file, number in instruction.places)
 
 
 @functools.cache
-def _line(file: str, number: int) -> str:
+def _function_at(file: str, number: int) -> str:
     path = Path(file)
     if not path.is_absolute():
         path = _ROOT / path
     if not path.is_relative_to(_ROOT) or not path.exists():
-        return f"{path.name}: "  # The compiler's headers.
+        return path.name  # The compiler's headers.
     source = _source(path)
-    if number > len(source):
-        return f"{path.name}: "
-    return f"{_function(source, number)}: {source[number - 1].strip()}"
+    return path.name if number > len(source) else _function(source, number)
 
 
 @functools.cache
