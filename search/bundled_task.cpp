@@ -119,6 +119,10 @@ Plan BundledTask::plan_of_listed(const Plan& plan) const {
     of_listed.replicas.push_back(static_cast<int>(original[static_cast<std::size_t>(table)]));
   }
   std::ranges::sort(of_listed.replicas);
+  for (const int table : plan.deduplicated) {
+    of_listed.deduplicated.push_back(static_cast<int>(original[static_cast<std::size_t>(table)]));
+  }
+  std::ranges::sort(of_listed.deduplicated);
   for (const std::vector<int>& shard : plan.shards) {
     std::vector<int>& of_device = of_listed.shards.emplace_back();
     for (const int slice : shard) {
@@ -148,6 +152,11 @@ Plan BundledTask::plan_of_task(const Plan& listed) const {
     plan.replicas.push_back(static_cast<int>(table_of[static_cast<std::size_t>(table)]));
   }
   std::ranges::sort(plan.replicas);
+  for (const int table : listed.deduplicated) {
+    const std::uint32_t t = table_of[static_cast<std::size_t>(table)];
+    if (bundle(t) == nullptr) plan.deduplicated.push_back(static_cast<int>(t));
+  }
+  std::ranges::sort(plan.deduplicated);
   return plan;
 }
 

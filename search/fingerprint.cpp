@@ -132,7 +132,9 @@ void add_exchange(Items& items, const ExchangeTypes& exchange) {
   for (const auto& [name, share] : kSentShareFields) {
     if (exchange.*share != usual.*share) items.add(name, exchange.*share);
   }
-  if (exchange.deduplicate_ids) items.add(kDeduplicateIdsField);
+  for (const auto& [name, flag] : kDeduplicationFields) {
+    if (exchange.*flag) items.add(name);
+  }
 }
 
 /// Adds what is not as by default.

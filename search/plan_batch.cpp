@@ -6,6 +6,7 @@
 #include <memory>
 #include <utility>
 
+#include "core/plans/deduplicated_task.h"
 #include "core/tables/table_groups.h"
 #include "search/planner_impl.h"
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/placement/team_backend.h"
+#include "core/plans/deduplicated_task.h"
 #include "core/tables/row_popularity.h"
 #include "core/tables/table_groups.h"
 #include "neuroshard/cuda_backend.h"
@@ -188,10 +189,15 @@ std::optional<PlanResult> Planner::Impl::out_of_reach(const Task& task) const {
   return result;
 }
 
-void Planner::Impl::settle_reason(const Task& task, const PlanRequest& request,
+void Planner::Impl::settle_reason(const Task& planned, const PlanRequest& request,
                                   PlanResult& result) const {
   std::optional<Infeasibility>& why = result.infeasible;
   if (!why) return;
+  Task task = planned;
+  // A table that is deduplicated may have smaller buffers. Nothing is proven by them.
+  if (task.exchange.deduplicate_by_table) {
+    for (Table& table : task.tables) table.memory.batch_size = 0;
+  }
   if (why->kind == Infeasibility::Kind::kPacking) {
     const StopCondition stop(request.deadline, request.stop);
     if (std::optional<Infeasibility> proof = proof_of_infeasibility(task, stop)) {
@@ -250,32 +256,35 @@ PlanResult Planner::Impl::plan_published(const Task& task, const PlanRequest& re
   return lease != nullptr ? search(TeamBackend(*cpu, *lease)) : search(*cpu);
 }
 
-std::optional<PlanOutcome> Planner::Impl::plan_without_links(const Task& task,
-                                                             const PlanRequest& request,
-                                                             bool alone) const {
-  if (!task.links || options.algorithm != Algorithm::kNeuroshard) return std::nullopt;
-  Task unlinked = task;
-  unlinked.links.reset();
+std::optional<PlanOutcome> Planner::Impl::plan_of_plainer_task(const Task& task,
+                                                               const PlanRequest& request,
+                                                               bool alone) const {
+  const bool is_plain = !task.links && !task.exchange.deduplicate_by_table;
+  if (is_plain || options.algorithm != Algorithm::kNeuroshard) return std::nullopt;
+  Task plainer = task;
+  plainer.links.reset();
+  plainer.exchange.deduplicate_by_table = false;
   const PlanRequest half = with_half_the_time(
       {.deadline = request.deadline, .stop = request.stop, .storage = request.storage});
   try {
-    return own.for_task(unlinked)->plan_anew(unlinked, half, options.effort, alone);
+    return own.for_task(plainer)->plan_anew(plainer, half, options.effort, alone);
   } catch (const Error& error) {
     return error;  // A plan of the task itself may do without.
   }
 }
 
-void Planner::Impl::add_work_without_links(const PlanOutcome& without_links, PlanResult& result) {
-  if (!without_links) {
-    result.stats.warning = joined_warnings(
-        result.stats.warning, std::string("the plan without the task's links was not considered, "
-                                          "because its search ended with an error: ") +
-                                  without_links.error().what());
+void Planner::Impl::add_work_of_plainer_task(const PlanOutcome& plainer, PlanResult& result) {
+  if (!plainer) {
+    result.stats.warning =
+        joined_warnings(result.stats.warning,
+                        std::string("the plan without the task's links and deduplication was "
+                                    "not considered, because its search ended with an error: ") +
+                            plainer.error().what());
     return;
   }
-  result.complete = result.complete && without_links->complete;
-  result.stats.search_ms += without_links->stats.search_ms;
-  SearchStats stats = without_links->stats;
+  result.complete = result.complete && plainer->complete;
+  result.stats.search_ms += plainer->stats.search_ms;
+  SearchStats stats = plainer->stats;
   stats.warning.clear();  // It speaks of the place where that was planned.
   add_work(result.stats, stats);
 }
@@ -307,7 +316,7 @@ PlanResult Planner::Impl::plan_anew(const Task& stated, const PlanRequest& reque
   if (std::optional<PlanResult> none = out_of_reach(task)) return *std::move(none);
   std::optional<Task> with_rules;
   const Task& planned = task.groups.empty() ? task : with_rules.emplace(with_rules_of_groups(task));
-  const std::optional<PlanOutcome> without_links = plan_without_links(task, request, alone);
+  const std::optional<PlanOutcome> plainer = plan_of_plainer_task(task, request, alone);
   std::optional<ThreadTeam::Lease> lease;
   if (threads > 1 && !alone) lease = team().try_lease();
   ThreadTeam::Lease* const team_of_plan = lease ? &*lease : nullptr;
@@ -317,12 +326,12 @@ PlanResult Planner::Impl::plan_anew(const Task& stated, const PlanRequest& reque
   if (options.algorithm == Algorithm::kPublished) return search_published();
   if (options.algorithm != Algorithm::kNeuroshard) return plan_by_baseline(planned, request);
   Starts starts;
-  if (without_links && *without_links && (*without_links)->plan) {
-    starts.known = &*(*without_links)->plan;
+  if (plainer && *plainer && (*plainer)->plan) {
+    starts.known = &*(*plainer)->plan;
   }
   if (searches_published(planned, effort)) starts.published = search_published;
   PlanResult result = plan_by_portfolio(planned, request, starts, effort, team_of_plan);
-  if (without_links) add_work_without_links(*without_links, result);
+  if (plainer) add_work_of_plainer_task(*plainer, result);
   return result;
 }
 

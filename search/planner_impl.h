@@ -12,7 +12,6 @@
 
 #include "core/base/thread_team.h"
 #include "core/placement/fallback_backend.h"
-#include "core/plans/deduplicated_task.h"
 #include "core/policies/policy_run.h"
 #include "core/tables/table_rules.h"
 #include "neuroshard/planner.h"
@@ -62,7 +61,7 @@ struct Planner::Impl {
   [[nodiscard]] std::optional<PlanResult> out_of_reach(const Task& task) const;
   [[nodiscard]] ShardingMeans means_of(const Task& task) const;
   /// Says why there is no plan as far as that is proven before the request's end.
-  void settle_reason(const Task& task, const PlanRequest& request, PlanResult& result) const;
+  void settle_reason(const Task& planned, const PlanRequest& request, PlanResult& result) const;
   /// The published search as such knows of no request.
   [[nodiscard]] PlanRequest request_of_algorithm(const PlanRequest& given) const {
     return options.algorithm == Algorithm::kPublished ? PlanRequest{} : given;
@@ -88,14 +87,14 @@ struct Planner::Impl {
   /// Algorithm::kNeuroshard.
   PlanResult plan_by_portfolio(const Task& task, const PlanRequest& request, const Starts& starts,
                                Effort effort, ThreadTeam::Lease* lease) const;
-  /// Plans `task` without its links, within half of the time that there is: such plans are plans of
-  /// `task`, too, than which none of this is to be dearer. Nothing if it has no links, or another
-  /// algorithm plans it.
-  [[nodiscard]] std::optional<PlanOutcome> plan_without_links(const Task& task,
-                                                              const PlanRequest& request,
-                                                              bool alone) const;
-  /// An error of `without_links` is a warning of `result`.
-  static void add_work_without_links(const PlanOutcome& without_links, PlanResult& result);
+  /// Plans `task` without its links, and without tables that plans deduplicate, within half of the
+  /// time that there is: such plans are plans of `task`, too, than which none of this is to be
+  /// dearer. Nothing if it has neither, or another algorithm plans it.
+  [[nodiscard]] std::optional<PlanOutcome> plan_of_plainer_task(const Task& task,
+                                                                const PlanRequest& request,
+                                                                bool alone) const;
+  /// An error of `plainer` is a warning of `result`.
+  static void add_work_of_plainer_task(const PlanOutcome& plainer, PlanResult& result);
   /// Many tasks, in common launches on a GPU.
   void plan_published(std::span<const SearchDriver::Job> jobs, const PlanRequest& request) const;
   /// For the searches of one call on one thread, or with `cpu` and so many threads: others try the
@@ -110,8 +109,7 @@ struct Planner::Impl {
     if (const auto doubt = models.metadata.find("warning"); doubt != models.metadata.end()) {
       cost.warning = joined_warnings(cost.warning, doubt->second);
     }
-    const DeduplicatedTask deduplicated(task);
-    cost.warning = joined_warnings(cost.warning, ranges.warning(deduplicated.task(), plan, cost));
+    cost.warning = joined_warnings(cost.warning, ranges.warning(task, plan, cost));
     cost.warning =
         joined_warnings(cost.warning, prediction_limits(task, cpu->follows_weight_types()));
   }

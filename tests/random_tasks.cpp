@@ -116,6 +116,7 @@ Task random_task_of_all_kinds(std::uint64_t seed) {
   const bool buffers = random() % 2 == 0;
   std::mt19937_64 random_features(seed + 78);  // All else is drawn as without them.
   std::mt19937_64 random_poolings(seed + 79);
+  task.exchange.deduplicate_by_table = std::mt19937_64(seed + 80)() % 4 == 0;
   for (Table& table : task.tables) {
     if (random() % 3 == 0) table.rows = 1 + static_cast<std::int64_t>(random() % 200);
     table.memory.batch_size = buffers ? task.batch_size : 0;
@@ -165,6 +166,7 @@ void add_host_memory(Task& task, std::uint64_t seed) {
                  1, static_cast<std::int64_t>(share * static_cast<double>(total)) / task.devices));
   task.reserved = {};
   for (Device& device : task.device_list) device.base_bytes = 0;
+  task.exchange.deduplicate_by_table = false;  // Nobody knows what is fetched then.
   task.host = {.bytes = 1 + 2 * total,
                .link_gb_s = std::exp2(uniform(random, -1.0, 6.0)),
                .policy = random() % 2 == 0 ? HostPolicy::kLru : HostPolicy::kStatic,

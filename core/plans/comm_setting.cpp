@@ -25,6 +25,7 @@ CommSetting comm_setting(const Task& task, const std::optional<NodeNetwork>& har
   setting.batch_size = task.batch_size;
   setting.exchange = task.exchange;
   setting.exchange.deduplicate_ids = false;
+  setting.exchange.deduplicate_by_table = false;
   setting.column_unit = column_unit(DeduplicatedTask(task).task());
   if (!task.links && !hardware && setting == CommSetting{}) return setting;
   setting.devices = task.devices;

@@ -10,6 +10,7 @@
 
 #include "core/plans/slice_tables.h"
 #include "core/tables/access_statistics.h"
+#include "core/tables/row_popularity.h"
 #include "neuroshard/histogram_scale.h"
 
 namespace neuroshard {
@@ -39,8 +40,7 @@ class Deduplication {
   [[nodiscard]] double share_left(const Table& table) const {
     const double lookups = batch_ / devices_ * table.pooling_factor;
     if (lookups == 0.0) return 1.0;
-    return std::min(1.0,
-                    access_profile(table, of_device_, batch_ / devices_).distinct_rows / lookups);
+    return std::min(1.0, distinct_rows(table) / lookups);
   }
 
   /// How often a batch touches rows by what is left.
@@ -68,6 +68,13 @@ class Deduplication {
   [[nodiscard]] double samples_of_device() const { return batch_ / devices_; }
 
  private:
+  /// Rows of a device's part of the batch. A curve says more than a histogram.
+  [[nodiscard]] double distinct_rows(const Table& table) const {
+    return table.popularity.empty()
+               ? access_profile(table, of_device_, batch_ / devices_).distinct_rows
+               : RowReuse(table, batch_ / devices_).looked_up_lately(1.0).in_hbm;
+  }
+
   double devices_;
   double batch_;
   HistogramScale of_device_;
@@ -93,18 +100,22 @@ std::vector<double> row_shares_left(const Deduplication& deduplication, SliceTab
 
 }  // namespace
 
-DeduplicatedTask::DeduplicatedTask(const Task& task) : task_(task) {
-  if (!task.exchange.deduplicate_ids) return;
+DeduplicatedTask::DeduplicatedTask(const Task& task, std::span<const int> tables) : task_(task) {
+  if (!task.exchange.deduplicate_ids && tables.empty()) return;
   Task replaced = task;
   replaced.exchange.deduplicate_ids = false;
   const Deduplication deduplication(task);
   SliceTables slices(task);
   for (std::size_t t = 0; t < task.tables.size(); ++t) {
     const Table& table = task.tables[t];
-    if (table.pooling != Pooling::kNone || table.pooling_factor == 0.0) continue;
+    const bool of_plan = std::ranges::binary_search(tables, static_cast<int>(t));
+    const bool of_task = task.exchange.deduplicate_ids && table.pooling == Pooling::kNone;
+    if ((!of_plan && !of_task) || table.pooling_factor == 0.0) continue;
     Table& left = replaced.tables[t];
     const double share = deduplication.share_left(table);
     left.pooling_factor = share * table.pooling_factor;
+    left.pooling = Pooling::kNone;
+    left.weighted = table.weighted && of_task;
     left.access_histogram = deduplication.histogram_left(table, share);
     left.once_in_samples = deduplication.samples_of_device();
     if (table.row_shares.empty()) continue;

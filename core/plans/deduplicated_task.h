@@ -1,19 +1,21 @@
 #pragma once
 
 #include <optional>
+#include <span>
 
 #include "neuroshard/task.h"
 
 namespace neuroshard {
 
-/// A task as its all-to-alls and operators see it. Where ids are deduplicated
-/// (ExchangeTypes::deduplicate_ids), a table that is not pooled is looked up once for each distinct
-/// row of each device's part of the batch: it is replaced by one of so many lookups, and nothing
-/// else knows of it. docs/analytic_costs.md has the formulas. Other tasks are as they are.
+/// A task as its all-to-alls and operators see it. Where ids are deduplicated, a table is looked up
+/// once for each distinct row of each device's part of the batch: it is replaced by one of so many
+/// lookups that is not pooled, and nothing else knows of it. These are tables that are not pooled
+/// (ExchangeTypes::deduplicate_ids) and those of a plan. docs/analytic_costs.md has the formulas.
+/// Other tasks are as they are.
 class DeduplicatedTask {
  public:
-  /// Borrows `task`, which is valid.
-  explicit DeduplicatedTask(const Task& task);
+  /// Borrows `task`, which is valid. `tables`: Plan::deduplicated.
+  explicit DeduplicatedTask(const Task& task, std::span<const int> tables = {});
   DeduplicatedTask(const DeduplicatedTask&) = delete;
   DeduplicatedTask& operator=(const DeduplicatedTask&) = delete;
 

@@ -240,7 +240,7 @@ void add_devices(const Task& task, const std::vector<ChangeShard>& shards, const
 
 PlanExplanation explain(const Backend& backend, const Task& stated, const Plan& plan) {
   PlanExplanation explanation{.cost = simulate(backend, stated, plan)};
-  const DeduplicatedTask deduplicated(stated);
+  const DeduplicatedTask deduplicated(stated, plan.deduplicated);
   const Task& task = deduplicated.task();
   rank_devices(explanation);
   const Slices slices = slices_by_device(plan);

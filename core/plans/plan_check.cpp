@@ -302,7 +302,11 @@ std::string_view name_of(PlanProblem::Kind kind) {
 std::vector<PlanProblem> check_plan(const Plan& plan, const Task& task) {
   std::vector<PlanProblem> problems;
   add_tiling_problems(plan, task, problems);
-  const DeduplicatedTask deduplicated(task);
+  std::vector<int> known;
+  std::ranges::copy_if(plan.deduplicated, std::back_inserter(known),
+                       [&](int table) { return has_table(task, table); });
+  std::ranges::sort(known);
+  const DeduplicatedTask deduplicated(task, known);
   check_shards(plan.shards, plan.slices, plan.replicas, deduplicated.task(), problems);
   return problems;
 }

@@ -7,6 +7,7 @@
 #include "core/plans/iteration.h"
 #include "core/plans/slice_prices.h"
 #include "core/tables/table_kind.h"
+#include "neuroshard/error.h"
 #include "neuroshard/table_features.h"
 #include "neuroshard/task_models.h"
 
@@ -56,13 +57,28 @@ ReplicaTraffic replica_traffic(const Task& task, const Plan& plan) {
   return traffic;
 }
 
-ReplicasCost cost_of_replicas(const Backend& backend, const Task& task, const Plan& plan) {
-  require_replicas(backend);
+std::vector<const Table*> tables_on_every_device(const Task& stated, const Task& task,
+                                                 const Plan& plan) {
   std::vector<const Table*> tables;
   for (const int index : plan.replicas) {
     tables.push_back(&task.tables[static_cast<std::size_t>(index)]);
   }
+  for (const int index : plan.deduplicated) {
+    tables.push_back(&stated.tables[static_cast<std::size_t>(index)]);
+  }
   sort_by_kind(tables);
+  return tables;
+}
+
+ReplicasCost cost_of_replicas(const Backend& backend, const Task& stated, const Task& task,
+                              const Plan& plan) {
+  require_replicas(backend);
+  if (!plan.deduplicated.empty() && !prices_deduplication(backend)) {
+    throw Error(
+        "the plan deduplicates tables, and the cost models have prices of kinds of sharding or see "
+        "no pooling; plan without deduplicate_by_table of exchange, or with other models");
+  }
+  const std::vector<const Table*> tables = tables_on_every_device(stated, task, plan);
   double operator_ms = 0.0;
   if (const KindPrice* price = backend.kind_price(ShardingKind::kReplicate)) {
     for (const Table* table : tables) operator_ms += replica_price_ms(*price, task, *table);
@@ -73,6 +89,7 @@ ReplicasCost cost_of_replicas(const Backend& backend, const Task& task, const Pl
   for (std::size_t d = 0; d < task.device_list.size(); ++d) {
     of_device[d] /= task.device_list[d].speed;
   }
+  if (plan.replicas.empty()) return {.operator_ms = std::move(of_device)};
   const ReplicaTraffic traffic = replica_traffic(task, plan);
   const AllReduceModel& all_reduce = *backend.all_reduce();
   return {.operator_ms = std::move(of_device),

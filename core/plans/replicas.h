@@ -9,7 +9,7 @@
 
 namespace neuroshard {
 
-/// Costs that replicated tables add to devices.
+/// Costs that replicated tables, and tables whose rows come back once, add to devices.
 struct ReplicasCost {
   std::vector<double> operator_ms;  ///< [devices]
   double all_reduce_ms = 0.0;
@@ -35,6 +35,17 @@ struct ReplicaTraffic {
 [[nodiscard]] SliceMemory replica_memory(const Task& task, int table,
                                          const TouchedGradients& touched);
 
+/// Tables that each device looks up for its own part of the batch, in the order of their kinds:
+/// replicas of `task`, and what `stated` has of those that are deduplicated. It finds the rows of
+/// these, and pools what comes back, by the operator that it would have of a replica.
+[[nodiscard]] std::vector<const Table*> tables_on_every_device(const Task& stated, const Task& task,
+                                                               const Plan& plan);
+
+/// Whether there are any.
+[[nodiscard]] inline bool has_tables_on_every_device(const Plan& plan) {
+  return !plan.replicas.empty() || !plan.deduplicated.empty();
+}
+
 /// A replica's operator computes with this: it makes gradients, and what the optimizer keeps is
 /// read and written where they are added up.
 [[nodiscard]] inline Table in_replica_operator(Table table) {
@@ -50,13 +61,20 @@ struct ReplicaTraffic {
 /// Price of a replica of `table` on each device, beside its gradients.
 [[nodiscard]] double replica_price_ms(const KindPrice& price, const Task& task, const Table& table);
 
-/// Predicted cost of the replicas of `plan`, which has some and is valid. Throws Error if the
-/// models know no replicas.
-[[nodiscard]] ReplicasCost cost_of_replicas(const Backend& backend, const Task& task,
-                                            const Plan& plan);
+/// Whether `backend` can price deduplicated tables: it sees that they are not pooled, and what
+/// devices do with what comes back.
+[[nodiscard]] inline bool prices_deduplication(const Backend& backend) {
+  return backend.prices_replicas() && backend.follows_weight_types();
+}
 
-/// Adds it to the cost of the slices, as if replicas' operators ran when all else is done. If there
-/// are no slices, nothing but replicas and base loads costs anything: there is no operator and no
+/// Predicted cost of tables_on_every_device(), of which a valid plan has some. Throws Error if the
+/// models know no replicas, or have prices of kinds of sharding, which know nothing of
+/// deduplicated tables.
+[[nodiscard]] ReplicasCost cost_of_replicas(const Backend& backend, const Task& stated,
+                                            const Task& task, const Plan& plan);
+
+/// Adds it to the cost of the slices, as if these operators ran when all else is done. If there are
+/// no slices, nothing but replicas and base loads costs anything: there is no operator and no
 /// all-to-all.
 void add_replicas(const ReplicasCost& replicas, bool any_slices, const Overlap& overlap,
                   PlanCost& cost);

@@ -19,9 +19,9 @@ namespace neuroshard {
 PlanCost simulate(const Backend& backend, const Task& stated, const Plan& plan) {
   validate(stated);
   validate(plan, stated);
-  const DeduplicatedTask deduplicated(stated);
+  const DeduplicatedTask deduplicated(stated, plan.deduplicated);
   const Task& task = deduplicated.task();
-  require_setting(backend, task);
+  require_setting(backend, stated);
   const OperatorFeatures of_operator(backend.table_features(),
                                      static_cast<double>(task.batch_size));
   std::vector<float> features;
@@ -67,8 +67,9 @@ PlanCost simulate(const Backend& backend, const Task& stated, const Plan& plan) 
                                            .hosted = hosted.devices,
                                            .shards = {offsets, ids}});
   cost.hbm_shares = std::move(hosted.hbm_shares);
-  if (!plan.replicas.empty()) {
-    add_replicas(cost_of_replicas(backend, task, plan), !plan.slices.empty(), task.overlap, cost);
+  if (has_tables_on_every_device(plan)) {
+    add_replicas(cost_of_replicas(backend, stated, task, plan), !plan.slices.empty(), task.overlap,
+                 cost);
   }
   return cost;
 }

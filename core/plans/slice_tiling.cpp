@@ -106,6 +106,7 @@ class TilingCheck {
   TilingCheck(const Plan& plan, const Task& task, std::vector<PlanProblem>& problems)
       : slices_(plan.slices), task_(task), problems_(problems) {
     check_replicas(plan.replicas);
+    check_deduplicated(plan.deduplicated);
   }
 
   void run() {
@@ -133,23 +134,49 @@ class TilingCheck {
   }
 
  private:
-  void check_replicas(const std::vector<int>& replicas) {
-    replicated_.assign(task_.tables.size(), false);
-    for (std::size_t i = 0; i < replicas.size(); ++i) {
-      const int table = replicas[i];
+  /// Calls visit(table) for each listed table that the task has.
+  template <typename Visit>
+  void check_list(const std::vector<int>& listed, const char* does, const char* done,
+                  const Visit& visit) {
+    for (std::size_t i = 0; i < listed.size(); ++i) {
+      const int table = listed[i];
       if (!has_table(task_, table)) {
-        add(-1, -1, "replicates table " + std::to_string(table),
+        add(-1, -1, std::string(does) + " table " + std::to_string(table),
             "the task has tables 0 to " + std::to_string(task_.tables.size() - 1));
         continue;
       }
-      replicated_[static_cast<std::size_t>(table)] = true;
-      if (i > 0 && replicas[i - 1] >= table) {
+      visit(table);
+      if (i > 0 && listed[i - 1] >= table) {
         add(-1, table,
             "lists table " + std::to_string(table) + " behind table " +
-                std::to_string(replicas[i - 1]) + " as replicated",
-            "list each replicated table once, in ascending order");
+                std::to_string(listed[i - 1]) + " as " + done,
+            std::string("list each ") + done + " table once, in ascending order");
       }
     }
+  }
+
+  void check_replicas(const std::vector<int>& replicas) {
+    replicated_.assign(task_.tables.size(), false);
+    check_list(replicas, "replicates", "replicated",
+               [&](int table) { replicated_[static_cast<std::size_t>(table)] = true; });
+  }
+
+  void check_deduplicated(const std::vector<int>& deduplicated) {
+    if (!deduplicated.empty() && !task_.exchange.deduplicate_by_table) {
+      add(-1, -1, "deduplicates ids of tables",
+          "the task's exchange does not say deduplicate_by_table: say so if the runtime can, or "
+          "deduplicate none");
+    }
+    check_list(deduplicated, "deduplicates ids of", "deduplicated", [&](int table) {
+      const bool of_task = task_.exchange.deduplicate_ids &&
+                           task_.tables[static_cast<std::size_t>(table)].pooling == Pooling::kNone;
+      if (!of_task && !replicated_[static_cast<std::size_t>(table)]) return;
+      add(-1, table,
+          "deduplicates ids of table " + std::to_string(table) +
+              (of_task ? ", which deduplicate_ids of exchange does already"
+                       : ", which is replicated and sends none"),
+          "leave the table out of deduplicated");
+    });
   }
 
   void check_replicated_table(int table, std::span<const int> own) {

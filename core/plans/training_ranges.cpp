@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/base/message_text.h"
+#include "core/plans/deduplicated_task.h"
 #include "core/plans/replicas.h"
 #include "core/plans/slice_tables.h"
 #include "neuroshard/comm_setting.h"
@@ -135,9 +136,11 @@ const TrainingRange* TrainingRanges::find(const std::string& part,
   return found == ranges_.end() ? nullptr : &found->second;
 }
 
-std::string TrainingRanges::warning(const Task& task, const Plan& plan,
+std::string TrainingRanges::warning(const Task& stated, const Plan& plan,
                                     const PlanCost& cost) const {
   if (!known()) return {};
+  const DeduplicatedTask deduplicated(stated, plan.deduplicated);
+  const Task& task = deduplicated.task();
   const std::string compute = "compute";
   const std::string comm = comm_part(task.devices);
   Outliers rows("rows", find(compute, "row"));
@@ -177,7 +180,7 @@ std::string TrainingRanges::warning(const Task& task, const Plan& plan,
                     slice.table);
   }
   const bool replicas_predicted =
-      !plan.replicas.empty() && !priced_.contains(ShardingKind::kReplicate);
+      has_tables_on_every_device(plan) && !priced_.contains(ShardingKind::kReplicate);
   if (replicas_predicted) {
     for (const int replica : plan.replicas) {
       const Table& table = task.tables[static_cast<std::size_t>(replica)];
@@ -185,12 +188,13 @@ std::string TrainingRanges::warning(const Task& task, const Plan& plan,
       look_at_lookups(table, samples_of_replicas(task), "table", replica);
       dims.look_at(table.dim, "the replica of table", replica);
     }
-    slices.look_at(static_cast<double>(plan.replicas.size()), "each device's operator of replicas");
+    slices.look_at(static_cast<double>(plan.replicas.size() + plan.deduplicated.size()),
+                   "each device's operator of replicas");
     samples.look_at(samples_of_replicas(task), "that of replicas");
   }
   if (!plan.replicas.empty()) look_at_gradients(task, plan, gradients);
   const bool any_slices = !plan.slices.empty();  // Else there is no all-to-all.
-  const double column_unit = comm_setting(task).column_unit;
+  const double column_unit = comm_setting(stated).column_unit;
   if (any_slices) samples.look_at(static_cast<double>(task.batch_size), "that of slices");
   for (std::size_t i = 0; i < cost.devices.size(); ++i) {
     const DeviceCost& device = cost.devices[i];

@@ -35,7 +35,14 @@ inline constexpr std::array kSentShareFields = {
     SentShareField{"forward_share", &ExchangeTypes::forward_share},
     SentShareField{"backward_share", &ExchangeTypes::backward_share}};
 
-inline constexpr const char* kDeduplicateIdsField = "deduplicate_ids";
+struct DeduplicationField {
+  const char* name;
+  bool ExchangeTypes::*flag;
+};
+
+inline constexpr std::array kDeduplicationFields = {
+    DeduplicationField{"deduplicate_ids", &ExchangeTypes::deduplicate_ids},
+    DeduplicationField{"deduplicate_by_table", &ExchangeTypes::deduplicate_by_table}};
 
 /// Throws Error listing the names of types that the field may have.
 [[nodiscard]] WireType wire_type_from_name(const WireTypeField& field, std::string_view name);

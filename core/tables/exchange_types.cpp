@@ -74,7 +74,9 @@ std::string exchange_text(const ExchangeTypes& types) {
   for (const auto& [name, share] : kSentShareFields) {
     if (types.*share != usual.*share) add(name, shortest_text(types.*share));
   }
-  if (types.deduplicate_ids) text.append(text.empty() ? "" : ", ").append(kDeduplicateIdsField);
+  for (const auto& [name, flag] : kDeduplicationFields) {
+    if (types.*flag) text.append(text.empty() ? "" : ", ").append(name);
+  }
   return text;
 }
 

@@ -330,7 +330,8 @@ void validate(const Task& task, const std::string& where) {
   if (const std::optional<std::string> problem = host_memory_problem_of(task.host)) {
     throw Error(in_place(where, "host_memory: " + *problem));
   }
-  if (task.host.bytes > 0 && task.exchange.deduplicate_ids) {
+  if (task.host.bytes > 0 &&
+      (task.exchange.deduplicate_ids || task.exchange.deduplicate_by_table)) {
     throw Error(in_place(where,
                          "host_memory: what is fetched is not known where exchange deduplicates "
                          "ids; leave out one of them"));

@@ -87,6 +87,18 @@ ns_status write_by_device(const ns_plan* plan, Figures* devices, size_t capacity
   });
 }
 
+ns_status write_tables(const ns_plan* plan, std::vector<int> Plan::*of_plan, int32_t* tables,
+                       size_t capacity, size_t* count) {
+  return guarded([&] {
+    std::vector<std::int32_t> all;
+    if (const PlanDocument* document = document_of(required(plan, "plan"))) {
+      const std::vector<int>& listed = document->plan.*of_plan;
+      all.assign(listed.begin(), listed.end());
+    }
+    return write_array(std::span<const std::int32_t>(all), tables, capacity, "tables", count);
+  });
+}
+
 }  // namespace
 
 char* new_text(const std::string& text) {
@@ -120,6 +132,10 @@ ns_status ns_plan_get_slices(const ns_plan* plan, ns_slice* slices, size_t capac
       if (!document->plan.replicas.empty()) {
         throw Error("the plan has replicas; call ns_plan_get_replicas and ns_plan_get_blocks");
       }
+      if (!document->plan.deduplicated.empty()) {
+        throw Error(
+            "the plan deduplicates tables; call ns_plan_get_deduplicated and ns_plan_get_blocks");
+      }
     }
     for (const ns_block& block : blocks) {
       all.push_back({block.device, block.table, block.first_column, block.dim});
@@ -138,13 +154,12 @@ ns_status ns_plan_get_blocks(const ns_plan* plan, ns_block* blocks, size_t capac
 
 ns_status ns_plan_get_replicas(const ns_plan* plan, int32_t* tables, size_t capacity,
                                size_t* count) {
-  return guarded([&] {
-    std::vector<std::int32_t> all;
-    if (const PlanDocument* document = document_of(required(plan, "plan"))) {
-      all.assign(document->plan.replicas.begin(), document->plan.replicas.end());
-    }
-    return write_array(std::span<const std::int32_t>(all), tables, capacity, "tables", count);
-  });
+  return write_tables(plan, &Plan::replicas, tables, capacity, count);
+}
+
+ns_status ns_plan_get_deduplicated(const ns_plan* plan, int32_t* tables, size_t capacity,
+                                   size_t* count) {
+  return write_tables(plan, &Plan::deduplicated, tables, capacity, count);
 }
 
 ns_status ns_plan_get_device_terms(const ns_plan* plan, ns_device_terms* devices, size_t capacity,

@@ -101,6 +101,8 @@ class Chain {
   [[nodiscard]] std::vector<TableCut> other_cuts(int table, const TableCut& now) const;
   /// Sets what build() comes to. False: some slice has no place.
   bool price_built(Built& built);
+  /// All tables that send less if they are deduplicated, half of them, ..., and the others.
+  void try_deduplicated(const StopCondition& stop);
   /// The tables with most to do, each in another way.
   void try_ways(const StopCondition& stop);
   /// Settles the plan by one `part`th of the usual edits, by more if it lacks room.

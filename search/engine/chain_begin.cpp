@@ -38,7 +38,9 @@ void Chain::begin(const StopCondition& stop) {
   }
   if (!state_.is_whole()) return;
   settle_whole(stop);
-  if (order_.ways) try_ways(stop);
+  if (!order_.ways) return;
+  try_deduplicated(stop);
+  try_ways(stop);
 }
 
 bool Chain::build_replicas(std::size_t count) {
@@ -265,6 +267,26 @@ void Chain::try_replicas(const StopCondition& stop) {
   }
 }
 
+// An operator on every device has a fixed cost, and a lookup costs more beside wider tables. So a
+// single table may cost more than all gain by it together.
+void Chain::try_deduplicated(const StopCondition& stop) {
+  for (std::size_t most = neighbourhoods_.once_first().size(); most > 0; most /= 2) {
+    for (const bool more : {true, false}) {
+      if (stop.reached()) return;
+      begin_edits();
+      rebuild_.begin();
+      neighbourhoods_.deduplicate(rebuild_, most, more);
+      count_rebuild();
+      if (!rebuild_.place(0.0) || !apply_rebuilt()) continue;
+      if (state_.sums.cost_ms > kWorstWay * current_ms_) {
+        prices_.undo(before_);
+      } else {
+        settle_and_keep(4, stop);
+      }
+    }
+  }
+}
+
 // A single table may be worth as much as many, and few draws find it.
 void Chain::try_ways(const StopCondition& stop) {
   std::vector<TableCut> tries;
@@ -272,7 +294,8 @@ void Chain::try_ways(const StopCondition& stop) {
   tries.insert(tries.begin() + 1, {Way::kReplica, 1});
   std::ranges::reverse(tries);  // The widest first, and columns last.
   for (const Way way : ways_.list()) {
-    if (way != Way::kDevice && ways_.places(way) > 1) tries.push_back({way, ways_.places(way)});
+    if (!ways_.is_on_device(way) && ways_.places(way) > 1)
+      tries.push_back({way, ways_.places(way)});
   }
   for (const int t : heaviest_tables(kTablesOfWays)) {
     for (const TableCut& cut : tries) {

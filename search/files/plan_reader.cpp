@@ -144,11 +144,13 @@ PlanRecord read_line(const JsonObject& line, PlanFaults handling) {
   const bool has_steps = line.has("steps");
   const bool has_slices = line.has("slices");
   const bool has_replicas = line.has("replicas");
+  const bool has_deduplicated = line.has("deduplicated");
   if (has_steps && has_slices) {
     throw Error(line.where() + ": has both steps and slices; give one of them");
   }
-  if (has_replicas && !has_slices) {
-    throw Error(line.where() + ": has replicas but no slices; give both");
+  if ((has_replicas || has_deduplicated) && !has_slices) {
+    throw Error(line.where() + ": has " + (has_replicas ? "replicas" : "deduplicated") +
+                " but no slices; give both");
   }
   if (line.has("error")) {
     record.error_kind = read_error_kind(line);
@@ -166,6 +168,10 @@ PlanRecord read_line(const JsonObject& line, PlanFaults handling) {
       if (has_replicas) {
         plan.replicas = read_indices(line.array("replicas"), line.place("replicas"),
                                      PlanProblem::Kind::kSlice, faults);
+      }
+      if (has_deduplicated) {
+        plan.deduplicated = read_indices(line.array("deduplicated"), line.place("deduplicated"),
+                                         PlanProblem::Kind::kSlice, faults);
       }
       record.plan = std::move(plan);
     } else {
@@ -304,6 +310,11 @@ PlanRecord read_document(const JsonObject& file, PlanFaults handling) {
     replicas = read_indices(file.array("replicas"), file.place("replicas"),
                             PlanProblem::Kind::kSlice, faults);
   }
+  std::vector<int> deduplicated;
+  if (version > 1 && file.has("deduplicated")) {
+    deduplicated = read_indices(file.array("deduplicated"), file.place("deduplicated"),
+                                PlanProblem::Kind::kSlice, faults);
+  }
   std::vector<std::vector<int>> shards;
   for (const JsonValue item : file.array("devices")) {
     const auto place = static_cast<int>(shards.size());
@@ -333,7 +344,8 @@ PlanRecord read_document(const JsonObject& file, PlanFaults handling) {
     record.plan = HalvedPlan{std::move(column_splits), std::move(shards)};
   } else {
     std::vector<TableSlice> slices = numbered_slices(record.slices, faults, record.where, shards);
-    record.plan = Plan{std::move(slices), std::move(shards), std::move(replicas)};
+    record.plan =
+        Plan{std::move(slices), std::move(shards), std::move(replicas), std::move(deduplicated)};
     record.slices.clear();
   }
   return record;

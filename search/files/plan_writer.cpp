@@ -1,4 +1,5 @@
 #include "core/plans/deduplicated_task.h"
+#include "core/plans/replicas.h"
 #include "core/tables/stated_gib.h"
 #include "neuroshard/cost_terms.h"
 #include "neuroshard/plan_file.h"
@@ -63,7 +64,7 @@ void append_device(std::string& text, const PlanDocument& document, const Task& 
   const DeviceCost& cost = document.cost.devices[device];
   const bool listed = !document.task.device_list.empty();
   append(text += "    {\n      \"device\": ", static_cast<std::int64_t>(device));
-  const bool replicas = !document.plan.replicas.empty();
+  const bool replicas = has_tables_on_every_device(document.plan);
   text += ",\n      \"cost\": " + cost_fields(terms, cost, wait_ms, replicas).text();
   append(text += ",\n      \"memory_gb\": ", gib_from_bytes(cost.memory_bytes));
   text += ",\n      \"memory\": " + memory_fields(cost, listed).text();
@@ -95,6 +96,11 @@ Fields search_fields(const SearchStats& stats, bool complete, std::optional<doub
   return fields.add_if_any("warning", stats.warning);
 }
 
+void add_tables(Fields& fields, const Plan& plan) {
+  if (!plan.replicas.empty()) fields.add("replicas", plan.replicas);
+  if (!plan.deduplicated.empty()) fields.add("deduplicated", plan.deduplicated);
+}
+
 /// Column splits under the name that they have there, or the slices if no splits make the plan; and
 /// shards.
 void add_plan(Fields& fields, const char* splits_name, const Plan& plan) {
@@ -102,7 +108,7 @@ void add_plan(Fields& fields, const char* splits_name, const Plan& plan) {
     fields.add(splits_name, halved->column_splits).add("shards", halved->shards);
   } else {
     fields.add("slices", plan.slices).add("shards", plan.shards);
-    if (!plan.replicas.empty()) fields.add("replicas", plan.replicas);
+    add_tables(fields, plan);
   }
 }
 
@@ -191,10 +197,10 @@ std::string plan_to_json(const PlanDocument& document) {
     fields.add("search", search_fields(*document.stats, document.complete, document.read_ms));
   }
   if (halved) fields.add("column_splits", halved->column_splits);
-  if (!document.plan.replicas.empty()) fields.add("replicas", document.plan.replicas);
+  add_tables(fields, document.plan);
   const std::vector<CostTerm> terms = cost_terms(document.cost);
   const std::vector<double> waits = waits_ms(document.cost);
-  const DeduplicatedTask deduplicated(task);
+  const DeduplicatedTask deduplicated(task, document.plan.deduplicated);
   std::string& text = fields.fields();
   text += ",\n  \"devices\": [\n";
   for (std::size_t device = 0; device < shards.size(); ++device) {

@@ -4,11 +4,13 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
+#include <functional>
 
 namespace neuroshard {
 namespace {
 
 constexpr double kReplicas = 0.2;      // Share of rebuilds of many replicas,
+constexpr double kDeduplicated = 0.2;  // of the others, those of many deduplicated tables, if any,
 constexpr double kOfDevices = 0.15;    // and of devices.
 constexpr double kKeepWays = 0.5;      // Share of the others that cut anew, but keep ways.
 constexpr double kOneCut = 0.5;        // All tables are cut alike.
@@ -17,9 +19,11 @@ constexpr double kInColumnsToo = 0.5;  // and of those in blocks that are in sli
 constexpr double kExchangeWays = 0.2;  // Two tables get the way of each other.
 constexpr double kOthersAnew = 0.3;    // All other slices are placed anew, too.
 constexpr double kTablesWaitedFor = 0.4;
+constexpr double kAllOrFewer = 1.3;  // In one draw of four, all that may be deduplicated.
 constexpr double kNoise = 0.03;
 constexpr std::size_t kMostTables = 9;
 constexpr std::size_t kMostOfDevices = 12;
+constexpr double kLeastAddedMs = 1e-6;
 constexpr std::size_t kMostHeads = 65536;  // Placing takes no more.
 
 bool has(const std::vector<int>& tables, int table) {
@@ -58,6 +62,35 @@ Neighbourhoods::Neighbourhoods(PlanState& state, const StatePrices& prices, Rand
   }
   std::ranges::stable_sort(replicas_first_, {},
                            [&](int t) { return keys[static_cast<std::size_t>(t)]; });
+  find_once_first();
+}
+
+void Neighbourhoods::find_once_first() {
+  ShardCatalog& catalog = state_.catalog();
+  const std::vector<Table>& tables = state_.task().tables;
+  const TableWays& ways = state_.ways();
+  std::vector<double> gains(tables.size(), 0.0);
+  for (const int t : state_.tables()) {
+    const int dim = tables[static_cast<std::size_t>(t)].dim;
+    const auto columns = [&](Way way) {
+      int sum = 0;
+      state_.for_each_shard({t, dim, way, 0},
+                            [&](int, int shard) { sum += catalog.load(shard).columns; });
+      return sum;
+    };
+    int saved = 0;
+    for (const Way way : ways.list()) {
+      const Way once = ways.other_asking(way);
+      if (ways.is_deduplicated(way) || once == way || !ways.of(t).may_be(once)) continue;
+      saved = std::max(saved, columns(way) - columns(once));
+    }
+    if (saved == 0) continue;
+    once_first_.push_back(t);
+    const double added_ms = std::max(kLeastAddedMs, prices_.added_ms(catalog.replica(t)));
+    gains[static_cast<std::size_t>(t)] = saved / added_ms;
+  }
+  std::ranges::stable_sort(once_first_, std::greater<>(),
+                           [&](int t) { return gains[static_cast<std::size_t>(t)]; });
 }
 
 TableCut Neighbourhoods::cut_of(int table) const {
@@ -83,8 +116,8 @@ TableCut Neighbourhoods::draw_cut(int table) {
     const Way way = *last;
     share += ways.form(way).drawn;
     if (!(u < share) || !ways.of(table).may_be(way)) continue;
-    const bool one =
-        ways.is_everywhere(way) || (way != Way::kDevice && !(random_.uniform() < kInColumnsToo));
+    const bool one = ways.is_everywhere(way) ||
+                     (!ways.is_on_device(way) && !(random_.uniform() < kInColumnsToo));
     return {way, one ? 1 : draw_slices(table, ways.places(way))};
   }
   return cut_of(table);
@@ -144,6 +177,10 @@ bool Neighbourhoods::draw(Rebuild& rebuild, bool all_anew) {
     draw_replicas(rebuild, all_anew);
     return rebuild.place(kNoise);
   }
+  if (!once_first_.empty() && random_.uniform() < kDeduplicated) {
+    draw_deduplicated(rebuild);
+    return rebuild.place(kNoise);
+  }
   std::vector<int> chosen;
   if (random_.uniform() < kOfDevices) chosen = tables_of_devices();
   if (chosen.empty()) chosen = draw_tables();
@@ -160,7 +197,7 @@ bool Neighbourhoods::draw(Rebuild& rebuild, bool all_anew) {
       cut = cut_of(chosen[1 - i]);
     } else if (keep_ways) {
       cut = cut_of(t);
-      if (cut.way == Way::kDevice && random_.uniform() < 0.5) {
+      if (state_.ways().is_on_device(cut.way) && random_.uniform() < 0.5) {
         cut.slices = draw_slices(t, state_.ways().devices());
       }
     }
@@ -210,6 +247,29 @@ void Neighbourhoods::draw_replicas(Rebuild& rebuild, bool all_anew) {
     cut_others_anew(rebuild, chosen);
   } else if (u < 0.6) {
     replace_others(rebuild, chosen);
+  }
+}
+
+void Neighbourhoods::draw_deduplicated(Rebuild& rebuild) {
+  const bool more = random_.uniform() < 0.5;
+  const auto count = static_cast<double>(once_first_.size());
+  const double most = std::exp(kAllOrFewer * random_.uniform() * std::log(count + 1.0));
+  deduplicate(rebuild, static_cast<std::size_t>(most), more);
+}
+
+void Neighbourhoods::deduplicate(Rebuild& rebuild, std::size_t most, bool more) const {
+  const TableWays& ways = state_.ways();
+  std::vector<int> chosen;
+  for (std::size_t i = 0; i < once_first_.size() && chosen.size() < most; ++i) {
+    const int t = once_first_[more ? i : once_first_.size() - 1 - i];
+    const Way way = state_.way_of(t);
+    if (way == Way::kReplica || ways.is_deduplicated(way) == more) continue;
+    if (ways.of(t).may_be(ways.other_asking(way))) chosen.push_back(t);
+  }
+  for (const int t : chosen) {
+    const TableCut cut = cut_of(t);
+    rebuild.take_out(t);
+    rebuild.put_in(t, {ways.other_asking(cut.way), cut.slices});
   }
 }
 

@@ -20,6 +20,10 @@ class Neighbourhoods {
   /// Tables that may be replicated, those first that cost least as replicas beside what they cost
   /// otherwise.
   [[nodiscard]] const std::vector<int>& replicas_first() const { return replicas_first_; }
+  /// Tables that send less if they are deduplicated, those that gain most first.
+  [[nodiscard]] const std::vector<int>& once_first() const { return once_first_; }
+  /// Lets so many more tables be deduplicated, or fewer, and be cut as they were.
+  void deduplicate(Rebuild& rebuild, std::size_t most, bool more) const;
   /// Tables that may be changed, by columns times lookups, ascending.
   [[nodiscard]] const std::vector<int>& by_load() const { return by_load_; }
   /// Compute cost of all columns of a table, alone on a device.
@@ -40,6 +44,8 @@ class Neighbourhoods {
   [[nodiscard]] std::vector<int> tables_of_devices();
   [[nodiscard]] int device_waited_for();
   void draw_replicas(Rebuild& rebuild, bool all_anew);
+  void find_once_first();
+  void draw_deduplicated(Rebuild& rebuild);
   void cut_others_anew(Rebuild& rebuild, const std::vector<int>& chosen);
   void replace_others(Rebuild& rebuild, const std::vector<int>& chosen);
 
@@ -48,6 +54,7 @@ class Neighbourhoods {
   Random& random_;
   std::vector<int> by_load_;
   std::vector<int> by_size_;
+  std::vector<int> once_first_;
   std::vector<int> replicas_first_;
   std::vector<double> whole_ms_;  ///< [tables]
 };

@@ -178,7 +178,7 @@ bool Rebuild::place_pending(double noise) {
   for (auto& [slice, key] : pending_) {
     const double alone_ms = state_.catalog().alone_ms(a_shard_of(slice));
     key = (alone_ms + prices_.ms_of_column() * slice.width) * (1.0 + noise * random_.uniform()) +
-          (slice.way == Way::kDevice ? 0.0 : kGroupsFirst);
+          (state_.ways().is_on_device(slice.way) ? 0.0 : kGroupsFirst);
   }
   std::ranges::stable_sort(pending_, std::greater<>(), &Pending::key);
   std::size_t heads = 0;  // Since the last look at the stop condition.

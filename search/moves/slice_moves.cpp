@@ -106,7 +106,8 @@ int SliceMoves::pick() {
 }
 
 int SliceMoves::elsewhere(const StateSlice& slice) {
-  if (state_.sums.missing_bytes > 0 && slice.way == Way::kDevice && random_.uniform() < kToRoom) {
+  if (state_.sums.missing_bytes > 0 && state_.ways().is_on_device(slice.way) &&
+      random_.uniform() < kToRoom) {
     const int device =
         device_of_most(state_.ways().devices(), [&](int d) { return left_bytes(d); });
     if (device != slice.place) return device;
@@ -116,7 +117,7 @@ int SliceMoves::elsewhere(const StateSlice& slice) {
     return place < slice.place ? place : place + 1;
   };
   const int place = any();
-  if (slice.way != Way::kDevice || random_.uniform() >= kToFirst) return place;
+  if (!state_.ways().is_on_device(slice.way) || random_.uniform() >= kToFirst) return place;
   const auto ready_ms = [&](int device) {
     return prices_.ranks().ready_ms[static_cast<std::size_t>(device)];
   };

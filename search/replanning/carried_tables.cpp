@@ -19,7 +19,9 @@ using Slices = std::vector<StateSlice>;
 std::vector<std::optional<Slices>> as_they_run(const RunningPlan& running) {
   std::vector<std::vector<HeldSlice>> held = slices_by_table(running.task, running.plan);
   std::vector<int> groups;
-  for (const WayForm& form : way_forms()) groups.push_back(form.group(running.task));
+  for (const WayForm& form : way_forms()) {
+    groups.push_back(form.deduplicated ? 0 : form.group(running.task));
+  }
   std::vector<std::optional<Slices>> slices(held.size());
   for (std::size_t t = 0; t < held.size(); ++t) {
     if (!held[t].empty()) slices[t] = slices_in_ways(running.task, held[t], groups);

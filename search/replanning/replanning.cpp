@@ -17,6 +17,7 @@
 #include "search/replanning/carried_tables.h"
 #include "search/replanning/move_budget.h"
 #include "search/state/moved_bytes.h"
+#include "search/state/ways.h"
 
 namespace neuroshard {
 namespace {
@@ -86,6 +87,8 @@ class Replanning {
   void begin();
   /// Plans that carry tables over to these ways. Whether one is within the budget.
   [[nodiscard]] bool carry(const CarryOptions& options);
+  /// Tables that the running plan deduplicates, as far as `plan` may.
+  [[nodiscard]] std::vector<int> still_deduplicated(const Plan& plan) const;
   void set_default_budget();
   void search();
   void search_with_small_moves();
@@ -212,6 +215,7 @@ bool Replanning::carry(const CarryOptions& options) {
   Candidates lack_room;
   const std::size_t known = known_.size();
   for (Plan& plan : near_.plans(tables)) {
+    plan.deduplicated = still_deduplicated(plan);
     if (std::ranges::find(carried_, plan) != carried_.end()) continue;
     carried_.push_back(plan);
     Candidate one = candidate(std::move(plan));
@@ -242,6 +246,21 @@ void Replanning::begin() {
 
 // Beyond what is on no device, something may have to give way to what has grown, and a device that
 // has been added is of use only if it gets something.
+std::vector<int> Replanning::still_deduplicated(const Plan& plan) const {
+  std::vector<int> tables;
+  for (std::size_t t = 0; t < order_.task.tables.size(); ++t) {
+    const std::optional<std::size_t> before = holders_.before(t);
+    const int table = static_cast<int>(t);
+    const bool was = before && std::ranges::binary_search(order_.running.plan.deduplicated,
+                                                          static_cast<int>(*before));
+    if (was && may_be_deduplicated(order_.task, order_.task.tables[t]) &&
+        !std::ranges::binary_search(plan.replicas, table)) {
+      tables.push_back(table);
+    }
+  }
+  return tables;
+}
+
 void Replanning::set_default_budget() {
   if (order_.request.ms_per_moved_gib > 0.0) {
     budget_.bytes = kAnyBytes;
@@ -275,6 +294,10 @@ PlanResult Replanning::plan_anew(Effort effort) const {
     table = static_cast<int>(order[static_cast<std::size_t>(table)]);
   }
   std::ranges::sort(anew.plan->replicas);
+  for (int& table : anew.plan->deduplicated) {
+    table = static_cast<int>(order[static_cast<std::size_t>(table)]);
+  }
+  std::ranges::sort(anew.plan->deduplicated);
   return anew;
 }
 

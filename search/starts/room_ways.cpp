@@ -61,7 +61,7 @@ std::vector<Spread> spreads_of(const Task& task, int t, const TableWays& ways,
   for (auto last = ways.list().rbegin(); last != ways.list().rend(); ++last) {
     const Way way = *last;
     const int group = ways.group(way);
-    if (group == 1 || !of.may_be(way)) continue;
+    if (group == 1 || ways.is_deduplicated(way) || !of.may_be(way)) continue;
     for (int place = 0; place < ways.places(way); ++place) {
       if (of.may_be_at(way, place)) spreads.push_back(blocks_of(task, t, place * group, group));
     }

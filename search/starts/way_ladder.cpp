@@ -91,8 +91,15 @@ void WayLadder::add_options(const PlanState& state, StatePrices& prices, int tab
             prices.own_ms(0.0, 0.0, static_cast<double>(load.ids)),
             static_cast<double>(load.bytes) / least_room_bytes_};
   };
+  const auto on_every_device_ms = [&] {
+    return prices.added_ms(catalog.replica(table)) / least_speed_;
+  };
   const auto add = [&](Way way, int slices) {
     Option option{.cut = {way, slices}, .in_blocks = ways.group(way) > 1};
+    if (ways.is_deduplicated(way)) {
+      option.replica = catalog.replica(table);
+      option.replica_ms = on_every_device_ms();
+    }
     std::vector<std::int64_t> slices_bytes;
     for (const int width : ways.widths(table, way, slices)) {
       slices_bytes.push_back(0);
@@ -129,7 +136,7 @@ void WayLadder::add_options(const PlanState& state, StatePrices& prices, int tab
   }
   if (!ways.of(table).replica) return;
   const ReplicaLoad& load = catalog.replica_load(table);
-  const double compute_ms = prices.added_ms(catalog.replica(table)) / least_speed_;
+  const double compute_ms = on_every_device_ms();
   const Table* const tables[] = {&of};
   Option option{.cut = {Way::kReplica, 1}};
   option.replica = catalog.replica(table);
@@ -191,7 +198,7 @@ WayLadder::Rung WayLadder::rung(Prices& prices, double room_share) const {
         rung.largest[i] = std::max(rung.largest[i], option.largest[i]);
       }
       bytes += static_cast<double>(option.bytes);
-      if (option.cut.way != Way::kReplica) continue;
+      if (option.replica < 0) continue;
       any_replica = true;
       dense_bytes += option.dense_bytes;
       updates_ms += option.update_ms;

@@ -42,7 +42,7 @@ class WayLadder {
     Times mean_ms{};          ///< A device's share.
     Loads largest{};          ///< Loads of the shard that has most of each.
     double replica_ms = 0.0;  ///< On every device, and for gradients, beside others.
-    int replica = 0;          ///< The shard.
+    int replica = -1;         ///< The shard; -1: no device looks up the table for itself.
     double dense_bytes = 0.0;
     double update_ms = 0.0;
     std::int64_t bytes = 0;  ///< On all devices together.

@@ -72,15 +72,19 @@ class TablesApart final : public PlanLimit {
   }
   [[nodiscard]] bool allows_there(const PlanState& state, const Edit& edit,
                                   const StateSlice& slice) const override {
-    if (slice.way != Way::kDevice) return true;
+    const TableWays& ways = state.ways();
+    if (!ways.is_on_device(slice.way)) return true;
     const auto is_apart = [&](const StateSlice& other) {
       return other.table != slice.table && other.place == slice.place &&
-             other.way == Way::kDevice && state.ways().apart(slice.table, other.table);
+             ways.is_on_device(other.way) && ways.apart(slice.table, other.table);
     };
-    return std::ranges::none_of(edit.in, is_apart) &&
-           std::ranges::none_of(state.at(Way::kDevice, slice.place), [&](int id) {
-             return !leaves(edit, id) && is_apart(state.slice(id));
-           });
+    const auto are_none = [&](Way way) {
+      return !ways.is_on_device(way) ||
+             std::ranges::none_of(state.at(way, slice.place), [&](int id) {
+               return !leaves(edit, id) && is_apart(state.slice(id));
+             });
+    };
+    return std::ranges::none_of(edit.in, is_apart) && std::ranges::all_of(ways.list(), are_none);
   }
 };
 

@@ -26,6 +26,7 @@ PlanState::PlanState(ShardCatalog& catalog, const TableWays& ways, const Plan& p
       moved_(moved),
       of_table_(catalog.task().tables.size()),
       shards_on_(static_cast<std::size_t>(ways.devices())),
+      slices_once_(of_table_.size(), 0),
       is_touched_(shards_on_.size(), 0),
       is_fixed_(of_table_.size(), 0) {
   for (const Way way : ways.list()) {
@@ -48,6 +49,7 @@ PlanState::PlanState(ShardCatalog& catalog, const TableWays& ways, const Plan& p
   if (ways.options().storage.ms_per_gib > 0.0) sums.stored_bytes.resize(devices);
   if (task().host.bytes > 0) sums.hosted.resize(devices);
   sums.is_replica.resize(of_table_.size());
+  sums.is_deduplicated.resize(of_table_.size());
   sums.compute_ms.resize(devices);
   sums.seen.resize(devices);
   sums.backward_ms.resize(devices);
@@ -67,6 +69,9 @@ void PlanState::read(const Plan& plan, const StopCondition& stop) {
     is_replica[t] = 1;
     edit.in.push_back({table, task().tables[t].dim, Way::kReplica, 0});
   }
+  for (const int table : plan.deduplicated) {
+    sums.is_deduplicated[static_cast<std::size_t>(table)] = 1;
+  }
   for (std::size_t t = 0; t < held.size(); ++t) {
     if (stop.reached()) {
       movable_.clear();
@@ -77,7 +82,8 @@ void PlanState::read(const Plan& plan, const StopCondition& stop) {
     if (held[t].empty()) {
       if (is_replica[t] != 0) (void)catalog_.replica(table);
       if (is_replica[t] != 0 ? ways.replica : ways.may_be_any()) movable_.push_back(table);
-    } else if (const auto slices = slices_in_ways(task(), held[t], groups_of(ways))) {
+    } else if (const auto slices =
+                   slices_in_ways(task(), held[t], groups_of(ways, sums.is_deduplicated[t] != 0))) {
       const std::size_t first = edit.in.size();
       edit.in.insert(edit.in.end(), slices->begin(), slices->end());
       embed(edit, first);
@@ -88,13 +94,15 @@ void PlanState::read(const Plan& plan, const StopCondition& stop) {
   }
   for (int d = 0; d < ways_.devices(); ++d) touch(d);
   apply(edit);
+  if (!plan.deduplicated.empty()) sum_up_replicas();  // The edit changed nothing of that.
   begin_undo();
 }
 
-std::vector<int> PlanState::groups_of(const TableWays::OfTable& ways) const {
+std::vector<int> PlanState::groups_of(const TableWays::OfTable& ways, bool deduplicated) const {
   std::vector<int> groups(static_cast<std::size_t>(ways_.list().back()) + 1, 0);
   for (const Way way : ways_.list()) {
-    if (ways.may_be(way)) groups[static_cast<std::size_t>(way)] = ways_.group(way);
+    if (ways.may_be(way) && ways_.is_deduplicated(way) == deduplicated)
+      groups[static_cast<std::size_t>(way)] = ways_.group(way);
   }
   return groups;
 }
@@ -116,7 +124,8 @@ void PlanState::fix_table(const std::vector<HeldSlice>& held) {
   const KindPrice* price = price_of_blocks(catalog_.backend(), kinds_of_slices(task(), held));
   for (const auto& [slice, device] : held) {
     const KindPrice* const of_block = slice.rows == task().tables[t].rows ? nullptr : price;
-    const int number = catalog_.rows(slice.table, slice.first_row, slice.rows, of_block);
+    const int number = catalog_.rows(slice.table, slice.first_row, slice.rows, of_block,
+                                     sums.is_deduplicated[t] != 0);
     shards_on_[static_cast<std::size_t>(device)].add(catalog_, catalog_.shard(number, slice.dim));
     if (moved_ != nullptr) sums.moved_of_table[t] += moved_->of_fixed(slice, device);
   }
@@ -143,6 +152,7 @@ Plan PlanState::plan() const {
       plan.replicas.push_back(static_cast<int>(t));
       continue;
     }
+    if (sums.is_deduplicated[t] != 0) plan.deduplicated.push_back(static_cast<int>(t));
     const std::int64_t rows = task().tables[t].rows;
     std::vector<StateSlice> slices;
     for (const int id : of_table_[t]) slices.push_back(slice(id));
@@ -167,6 +177,7 @@ void PlanState::apply(const Edit& edit) {
   replicas_changed_ = false;
   for (const int id : edit.out) applied.out.push_back(drop(id));
   for (const StateSlice& slice : edit.in) applied.in.push_back(put(slice));
+  see_deduplicated();
   sum_up_touched();
   if (replicas_changed_) sum_up_replicas();
   if (moved_ != nullptr) count_moves(edit);
@@ -226,6 +237,7 @@ void PlanState::undo(const PlanSums& before) {
   }
   for (const int d : touched_) is_touched_[static_cast<std::size_t>(d)] = 0;
   touched_.clear();
+  seen_once_.clear();
   sums = before;
 }
 
@@ -244,6 +256,7 @@ int PlanState::put(const StateSlice& slice) {
     set_replica(slice.table, true);
     return id;
   }
+  count_once(slice, 1);
   std::vector<int>& there = lists_[list_of(slice.way, slice.place)];
   index_[static_cast<std::size_t>(id)] = there.size();
   there.push_back(id);
@@ -263,6 +276,7 @@ StateSlice PlanState::drop(int id) {
     set_replica(slice.table, false);
     return slice;
   }
+  count_once(slice, -1);
   std::vector<int>& there = lists_[list_of(slice.way, slice.place)];
   const std::size_t index = index_[static_cast<std::size_t>(id)];
   there[index] = there.back();
@@ -279,6 +293,22 @@ StateSlice PlanState::drop(int id) {
 void PlanState::set_replica(int table, bool is_replica) {
   sums.is_replica[static_cast<std::size_t>(table)] = is_replica ? 1 : 0;
   replicas_changed_ = true;
+}
+
+void PlanState::count_once(const StateSlice& slice, int by) {
+  if (!ways_.is_deduplicated(slice.way)) return;
+  slices_once_[static_cast<std::size_t>(slice.table)] += by;
+  seen_once_.push_back(slice.table);
+}
+
+// Most edits take a slice away and bring one like it.
+void PlanState::see_deduplicated() {
+  for (const int table : seen_once_) {
+    const auto t = static_cast<std::size_t>(table);
+    const char is_once = slices_once_[t] > 0 ? 1 : 0;
+    if (std::exchange(sums.is_deduplicated[t], is_once) != is_once) replicas_changed_ = true;
+  }
+  seen_once_.clear();
 }
 
 void PlanState::touch(int device) {
@@ -320,11 +350,16 @@ void PlanState::sum_up_replicas() {
   sums.replica_bytes = 0;
   sums.replica_stored_bytes = 0;
   sums.replica_count = 0;
+  sums.deduplicated_count = 0;
   for (std::size_t t = 0; t < sums.is_replica.size(); ++t) {
-    if (sums.is_replica[t] == 0) continue;
+    if (sums.is_replica[t] == 0 && sums.is_deduplicated[t] == 0) continue;
     const int table = static_cast<int>(t);
     const float* const embedding = catalog_.embedding(catalog_.replica(table));
     for (std::size_t i = 0; i < sums.replicas.size(); ++i) sums.replicas[i] += embedding[i];
+    if (sums.is_deduplicated[t] != 0) {
+      ++sums.deduplicated_count;
+      continue;
+    }
     const ReplicaLoad& load = catalog_.replica_load(table);
     sums.replica_price_ms += load.price_ms;
     sums.dense_bytes += load.dense_bytes;

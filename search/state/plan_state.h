@@ -53,8 +53,10 @@ struct PlanSums {
   std::vector<std::int64_t> moved_of_table;  ///< [tables]
   std::int64_t moved_bytes = 0;
 
-  AlignedVector<float> replicas;  ///< [embedding width]
-  std::vector<char> is_replica;   ///< [tables]
+  AlignedVector<float> replicas;      ///< [embedding width]: of tables_on_every_device().
+  std::vector<char> is_replica;       ///< [tables]
+  std::vector<char> is_deduplicated;  ///< [tables]
+  int deduplicated_count = 0;
   double replica_price_ms = 0.0;
   double dense_bytes = 0.0;
   std::int64_t replica_bytes = 0;
@@ -99,7 +101,7 @@ class PlanState {
   void undo(const PlanSums& before);
   /// Devices that the last edit changed.
   [[nodiscard]] std::span<const int> touched() const { return last_touched_; }
-  /// Whether it changed which tables are replicas.
+  /// Whether it changed which tables are replicas, or deduplicated.
   [[nodiscard]] bool replicas_changed() const { return replicas_changed_; }
 
   /// Calls visit(device, shard) for all that a slice puts on devices: nothing of a replica, whose
@@ -130,7 +132,7 @@ class PlanState {
   }
   /// Slices of which a device has all rows or some of them; none if it is of no group.
   [[nodiscard]] const std::vector<int>& on(Way way, int device) const {
-    return at(way, way == Way::kDevice ? device : device / ways_.group(way));
+    return at(way, device / ways_.group(way));
   }
   [[nodiscard]] bool is_replica(int table) const {
     return sums.is_replica[static_cast<std::size_t>(table)] != 0;
@@ -168,7 +170,7 @@ class PlanState {
   void read(const Plan& plan, const StopCondition& stop);
   /// Slices of a table that comes with the edit, from this one on.
   void embed(const Edit& edit, std::size_t first) const;
-  [[nodiscard]] std::vector<int> groups_of(const TableWays::OfTable& ways) const;
+  [[nodiscard]] std::vector<int> groups_of(const TableWays::OfTable& ways, bool deduplicated) const;
   void fix_table(const std::vector<HeldSlice>& held);
   [[nodiscard]] std::size_t list_of(Way way, int place) const {
     return first_lists_[static_cast<std::size_t>(way)] + static_cast<std::size_t>(place);
@@ -179,6 +181,8 @@ class PlanState {
   void sum_up_touched();
   void sum_up(int device);
   void set_replica(int table, bool is_replica);
+  void count_once(const StateSlice& slice, int by);
+  void see_deduplicated();
   void sum_up_replicas();
   void count_moves(const Edit& edit);
 
@@ -200,6 +204,8 @@ class PlanState {
   std::vector<int> touched_;
   std::vector<int> last_touched_;
   bool replicas_changed_ = false;
+  std::vector<int> slices_once_;  ///< [tables]: of those in a way that deduplicates.
+  std::vector<int> seen_once_;    ///< Tables of which an edit changes that.
   std::vector<char> is_touched_;
   std::vector<char> is_fixed_;  ///< [tables]
   mutable std::vector<StateSlice> of_one_table_;

@@ -7,6 +7,7 @@
 #include "core/plans/replicas.h"
 #include "core/plans/slice_prices.h"
 #include "core/tables/table_kind.h"
+#include "search/state/ways.h"
 
 namespace neuroshard {
 namespace {
@@ -42,19 +43,31 @@ ShardCatalog::ShardCatalog(const Backend& backend, const BundledTask& bundled)
 }
 
 int ShardCatalog::rows(int table, std::int64_t first_row, std::int64_t count,
-                       const KindPrice* price) {
+                       const KindPrice* price, bool deduplicated) {
   const auto t = static_cast<std::size_t>(same_as_[static_cast<std::size_t>(table)]);
   // Where rows are looked up evenly, a block is like any other of as many rows.
   const std::int64_t first = task_.tables[t].row_shares.empty() ? 0 : first_row;
-  const auto [known, is_new] = rows_of_.try_emplace({static_cast<int>(t), first, count, price},
-                                                    static_cast<int>(rows_.size()));
+  const auto [known, is_new] = rows_of_.try_emplace(
+      {static_cast<int>(t), first, count, price, deduplicated}, static_cast<int>(rows_.size()));
   if (is_new) {
     const int widths = task_.tables[t].dim / kDimMultiple;
     const int blocks = bundled_.bundle(t) != nullptr ? 1 : (widths - 1) / kWidthsOfBlock + 1;
-    rows_.push_back({static_cast<int>(t), first, count, price,
+    rows_.push_back({static_cast<int>(t), first, count, price, deduplicated,
                      std::vector<int>(static_cast<std::size_t>(blocks), kNotYet)});
   }
   return known->second;
+}
+
+SliceTables& ShardCatalog::tables_once() {
+  if (!once_) {
+    std::vector<int> tables;
+    for (std::size_t t = 0; t < task_.tables.size(); ++t) {
+      if (may_be_deduplicated(task_, task_.tables[t])) tables.push_back(static_cast<int>(t));
+    }
+    once_.emplace(task_, tables);
+    tables_once_.emplace(once_->task());
+  }
+  return *tables_once_;
 }
 
 int ShardCatalog::shard(int rows, int width) {
@@ -77,9 +90,11 @@ int ShardCatalog::shard(int rows, int width) {
 }
 
 int ShardCatalog::add_widths(const Rows& rows, int first_width, int widths) {
-  const Table& whole = task_.tables[static_cast<std::size_t>(rows.table)];
+  const auto t = static_cast<std::size_t>(rows.table);
+  SliceTables& tables = rows.deduplicated ? tables_once() : tables_;
+  const Table& whole = (rows.deduplicated ? once_->task() : task_).tables[t];
   const TableSlice block{rows.table, 0, whole.dim, rows.first_row, rows.count};
-  const Table table = rows.price != nullptr ? sized_table_of(task_, block) : tables_.of(block);
+  const Table table = rows.price != nullptr ? sized_table_of(task_, block) : tables.of(block);
   const double share = lookup_share(whole, rows.first_row, rows.count);
   std::vector<int> dims;
   std::vector<ShardLoad> loads;

@@ -5,9 +5,11 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <optional>
 #include <tuple>
 #include <vector>
 
+#include "core/plans/deduplicated_task.h"
 #include "core/plans/host_rows.h"
 #include "core/plans/slice_tables.h"
 #include "core/plans/touched_gradients.h"
@@ -49,8 +51,9 @@ class ShardCatalog {
   ShardCatalog(const Backend& backend, const BundledTask& bundled);
 
   /// A number for rows of a table. `price`: of the kind of sharding that such blocks are, or null.
+  /// `deduplicated`: whether that table is (Plan::deduplicated).
   [[nodiscard]] int rows(int table, std::int64_t first_row, std::int64_t count,
-                         const KindPrice* price = nullptr);
+                         const KindPrice* price = nullptr, bool deduplicated = false);
   [[nodiscard]] int all_rows(int table) {
     return rows(table, 0, task_.tables[static_cast<std::size_t>(table)].rows);
   }
@@ -86,9 +89,11 @@ class ShardCatalog {
     std::int64_t first_row;
     std::int64_t count;
     const KindPrice* price;
+    bool deduplicated;
     std::vector<int> first_of_block;  ///< The first shard of each block of widths, or kNotYet.
   };
 
+  SliceTables& tables_once();
   int add(const std::vector<float>& features, const std::vector<ShardLoad>& loads);
   int add_widths(const Rows& rows, int first_width, int widths);
   int add_bundle(const BundledTask::Bundle& bundle);
@@ -101,9 +106,11 @@ class ShardCatalog {
   OperatorFeatures of_replicas_;
   std::unique_ptr<CostRunner> models_;
   SliceTables tables_;
+  std::optional<DeduplicatedTask> once_;  ///< All tables that may be deduplicated are; made late.
+  std::optional<SliceTables> tables_once_;
   TouchedGradients gradients_;
   std::vector<int> same_as_;  ///< [tables]: the first equal one.
-  std::map<std::tuple<int, std::int64_t, std::int64_t, const KindPrice*>, int> rows_of_;
+  std::map<std::tuple<int, std::int64_t, std::int64_t, const KindPrice*, bool>, int> rows_of_;
   std::vector<Rows> rows_;
   std::vector<int> replicas_;  ///< [tables], or kNotYet.
   std::vector<std::unique_ptr<ReplicaLoad>> replica_loads_;

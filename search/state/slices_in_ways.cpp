@@ -48,7 +48,7 @@ std::optional<std::vector<StateSlice>> slices_in_ways(const Task& task,
   const TableSlice& first = held.front().slice;
   const std::int64_t rows = task.tables[static_cast<std::size_t>(first.table)].rows;
   // A single row is no row block, if it need not be.
-  const bool whole = first.rows == rows && groups.front() == 1;
+  const bool whole = first.rows == rows && std::ranges::find(groups, 1) != groups.end();
   for (std::size_t form = groups.size(); form > 0; --form) {
     const int group = groups[form - 1];
     if (whole != (group == 1)) continue;

@@ -102,12 +102,13 @@ void StatePrices::price_replicas() {
   PlanSums& s = sums_;
   s.replicas_ms = s.replica_price_ms;
   s.all_reduce_ms = 0.0;
-  if (s.replica_count == 0) return;
+  if (s.replica_count + s.deduplicated_count == 0) return;
   if (backend_.kind_price(ShardingKind::kReplicate) == nullptr) {
     float head_ms = 0.0F;
     models_->compute(s.replicas, {&head_ms, 1});
     s.replicas_ms = head_ms;
   }
+  if (s.replica_count == 0) return;
   std::vector<const Table*> tables;  // In the order of their kinds, as the task has them.
   for (std::size_t t = 0; t < s.is_replica.size(); ++t) {
     if (s.is_replica[t] != 0) tables.push_back(&state_.task().tables[t]);

@@ -3,6 +3,7 @@
 #include <functional>
 
 #include "core/plans/equal_blocks.h"
+#include "core/plans/replicas.h"
 #include "core/plans/sharding_kinds.h"
 #include "core/plans/slice_prices.h"
 #include "core/tables/table_rules.h"
@@ -26,6 +27,7 @@ TableWays::TableWays(ShardCatalog& catalog, const BundledTask& bundled, const Wa
     if (places_[form] > 1) with_places_.push_back(list_.back());
   }
   options_.replicas = options_.replicas && catalog.backend().prices_replicas();
+  deduplicates_ = prices_deduplication(catalog.backend());
   const std::int64_t least_room = std::ranges::min(rooms_bytes(task_));
   for (std::size_t t = 0; t < task_.tables.size(); ++t) {
     static constexpr WayOptions::OfTable kAnyWay{};
@@ -44,8 +46,10 @@ TableWays::OfTable TableWays::ways_of(int table, bool is_bundle, const WayOption
     const int group = this->group(way);
     // A bundle is whole, and one row has no blocks, unless rules want some.
     const bool is_whole = is_bundle || (of.rows < 2 && may_be_in_columns(task_, of));
-    if (group > 1 && is_whole) continue;
-    if (own.only ? *own.only != way : group > 1 && !options_.rows) continue;
+    const bool deduplicated = form(way).deduplicated;
+    if ((group > 1 && is_whole) || (deduplicated && (is_bundle || !deduplicates_))) continue;
+    const bool needs_rows = group > 1 || deduplicated;
+    if (own.only ? *own.only != way : needs_rows && !options_.rows) continue;
     const int most_slices = form(way).most_slices(task_, of, group);
     ways.most[static_cast<std::size_t>(way)] = is_bundle ? std::min(1, most_slices) : most_slices;
   }
@@ -92,7 +96,8 @@ TableWays::Blocks TableWays::make_blocks(int table, Way way) const {
   }
   const KindPrice* price = price_of_blocks(catalog_.backend(), kinds_of_slices(task_, held));
   const auto number = [&](const HeldSlice& block) {
-    return catalog_.rows(table, block.slice.first_row, block.slice.rows, price);
+    return catalog_.rows(table, block.slice.first_row, block.slice.rows, price,
+                         form(way).deduplicated);
   };
   blocks.rows = number(held.front());
   blocks.last = number(held.back());

@@ -23,7 +23,7 @@ class PlanLimit;
 
 /// The ways that the planner may choose from.
 struct WayOptions {
-  bool rows = true;           ///< Blocks of rows.
+  bool rows = true;           ///< Blocks of rows, and tables that are deduplicated.
   bool parts = true;          ///< Blocks of rows on a part of a node.
   bool replicas = true;       ///< Where the models price them.
   bool equal_widths = false;  ///< All slices of a table are as wide.
@@ -92,6 +92,20 @@ class TableWays {
   [[nodiscard]] Way way_but_replica(int table) const;
   /// The ways of list() in which slices have several places to choose from.
   [[nodiscard]] const std::vector<Way>& with_places() const { return with_places_; }
+  /// Whether each slice has all rows on one device.
+  [[nodiscard]] bool is_on_device(Way way) const { return way != Way::kReplica && group(way) == 1; }
+  /// Whether tables are deduplicated.
+  [[nodiscard]] bool is_deduplicated(Way way) const {
+    return way != Way::kReplica && form(way).deduplicated;
+  }
+  /// The way with the same places that is deduplicated if `way` is not, and not if it is; `way`, if
+  /// there is none. Not of kReplica.
+  [[nodiscard]] Way other_asking(Way way) const {
+    const auto other = std::ranges::find_if(list_, [&](Way one) {
+      return group(one) == group(way) && is_deduplicated(one) != is_deduplicated(way);
+    });
+    return other == list_.end() ? way : *other;
+  }
   /// Devices that share the rows of a slice. Not of kReplica.
   [[nodiscard]] int group(Way way) const { return groups_[static_cast<std::size_t>(way)]; }
   /// Where a slice may be: on the devices, or the groups of them; 1 of kReplica.
@@ -99,11 +113,10 @@ class TableWays {
     return way == Way::kReplica ? 1 : places_[static_cast<std::size_t>(way)];
   }
   /// Whether slices are on all devices, so that there are no places to choose from.
-  [[nodiscard]] bool is_everywhere(Way way) const {
-    return way != Way::kDevice && places(way) == 1;
-  }
+  [[nodiscard]] bool is_everywhere(Way way) const { return !is_on_device(way) && places(way) == 1; }
 
-  /// Equal blocks of the rows of a table: numbers of ShardCatalog::rows().
+  /// Equal blocks of the rows of a table, one of all rows on a device: numbers of
+  /// ShardCatalog::rows().
   struct Blocks {
     int count = 0;  ///< Few rows leave devices without one.
     int rows = 0;   ///< All but the last have it.
@@ -114,7 +127,7 @@ class TableWays {
       return block + 1 < count ? rows : last;
     }
   };
-  /// `way`: of groups of several devices.
+  /// `way`: neither kDevice nor kReplica.
   [[nodiscard]] const Blocks& blocks(int table, Way way) const;
 
   /// Widths of a table that is cut into so many slices as equal as they can be, or fewer where its
@@ -130,6 +143,7 @@ class TableWays {
   const Task& task_;
   int devices_;
   WayOptions options_;
+  bool deduplicates_ = false;  ///< The models price that.
   std::array<int, kMostForms> groups_{};
   std::array<int, kMostForms> places_{};
   std::vector<Way> list_;

@@ -39,6 +39,12 @@ int devices_of_node(const Task& task) {
   return node == 1 || node >= task.devices || task.devices % node != 0 ? 0 : node;
 }
 
+int all_devices(const Task& task) { return task.devices > 1 ? task.devices : 0; }
+
+int most_slices_on_all(const Task& task, const Table& table, int group) {
+  return may_be_cut(task, table, group) ? 1 : 0;
+}
+
 /// So many devices, if they are a part of a node, all nodes are alike, and consist of such parts.
 template <int kDevices>
 int part_of_node(const Task& task) {
@@ -47,10 +53,25 @@ int part_of_node(const Task& task) {
   return divides && is_part_of_node(task, kDevices) ? kDevices : 0;
 }
 
+/// A way of a table that is deduplicated: where that may be, as `group` and `most_slices` say.
+template <int (*group)(const Task&), int (*most_slices)(const Task&, const Table&, int)>
+constexpr WayForm once(double drawn) {
+  return {.group =
+              [](const Task& task) {
+                return task.exchange.deduplicate_by_table && task.devices > 1 ? group(task) : 0;
+              },
+          .most_slices =
+              [](const Task& task, const Table& table, int of_group) {
+                return may_be_deduplicated(task, table) ? most_slices(task, table, of_group) : 0;
+              },
+          .drawn = drawn,
+          .deduplicated = true};
+}
+
+int one_device(const Task&) { return 1; }
+
 constexpr std::array kWayForms = {
-    WayForm{.group = [](const Task&) { return 1; },
-            .most_slices = most_slices_on_devices,
-            .drawn = 1.0},
+    WayForm{.group = one_device, .most_slices = most_slices_on_devices, .drawn = 1.0},
     WayForm{.group = part_of_node<2>,
             .most_slices = most_slices_in_blocks,
             .drawn = 0.1,
@@ -64,10 +85,10 @@ constexpr std::array kWayForms = {
             .drawn = 0.05,
             .of_part = true},
     WayForm{.group = devices_of_node, .most_slices = most_slices_in_blocks, .drawn = 0.1},
-    WayForm{.group = [](const Task& task) { return task.devices > 1 ? task.devices : 0; },
-            .most_slices = [](const Task& task, const Table& table,
-                              int group) { return may_be_cut(task, table, group) ? 1 : 0; },
-            .drawn = 0.2}};
+    WayForm{.group = all_devices, .most_slices = most_slices_on_all, .drawn = 0.2},
+    once<one_device, most_slices_on_devices>(0.2),
+    once<devices_of_node, most_slices_in_blocks>(0.2),
+    once<all_devices, most_slices_on_all>(0.2)};
 
 }  // namespace
 
@@ -80,6 +101,12 @@ int devices_of_slice(const Task& task, Way way) {
 int most_slices_of(const Task& task, const Table& table, Way way) {
   const int group = devices_of_slice(task, way);
   return group == 0 ? 0 : kWayForms[static_cast<std::size_t>(way)].most_slices(task, table, group);
+}
+
+bool may_be_deduplicated(const Task& task, const Table& table) {
+  const bool already = table.once_in_samples > 0.0;
+  return task.exchange.deduplicate_by_table && !already && table.pooling_factor > 0.0 &&
+         table.pooling_factor * table.dim <= kMostOutputColumns;
 }
 
 bool is_of_part(Way way) {

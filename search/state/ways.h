@@ -10,12 +10,15 @@ namespace neuroshard {
 
 /// How a slice of columns lies on devices: the number of a WayForm, in its list, or kReplica.
 enum class Way : std::uint8_t {
-  kDevice,         ///< All rows on one device.
-  kTwo,            ///< Equal blocks of rows on two devices of a node, side by side,
-  kFour,           ///< or on four,
-  kEight,          ///< or on eight.
-  kNode,           ///< Equal blocks of rows on the devices of a node.
-  kAll,            ///< Equal blocks of rows on all devices.
+  kDevice,      ///< All rows on one device.
+  kTwo,         ///< Equal blocks of rows on two devices of a node, side by side,
+  kFour,        ///< or on four,
+  kEight,       ///< or on eight.
+  kNode,        ///< Equal blocks of rows on the devices of a node.
+  kAll,         ///< Equal blocks of rows on all devices.
+  kDeviceOnce,  ///< On a device, a node or all, of a deduplicated table (Plan::deduplicated).
+  kNodeOnce,
+  kAllOnce,
   kReplica = 0xff  ///< All of the table on every device: no form of blocks.
 };
 
@@ -46,12 +49,13 @@ struct WayForm {
   int (*most_slices)(const Task& task, const Table& table, int group);
   /// Share of the tables that a search cuts anew, as far as they may be so.
   double drawn;
+  bool deduplicated = false;  ///< Each device asks once for each row (Plan::deduplicated).
   /// Whether groups are parts of nodes, which TorchRec has no blocks of rows on.
   bool of_part = false;
 };
 
 /// No list of forms is longer.
-inline constexpr std::size_t kMostForms = 8;
+inline constexpr std::size_t kMostForms = 12;
 
 /// The ways of the planner, kDevice first.
 [[nodiscard]] std::span<const WayForm> way_forms();
@@ -60,6 +64,9 @@ inline constexpr std::size_t kMostForms = 8;
 /// no such groups.
 [[nodiscard]] int devices_of_slice(const Task& task, Way way);
 [[nodiscard]] int most_slices_of(const Task& task, const Table& table, Way way);
+
+/// Whether a plan of `task` may deduplicate `table`.
+[[nodiscard]] bool may_be_deduplicated(const Task& task, const Table& table);
 
 /// WayForm::of_part of a way of the planner; false of kReplica.
 [[nodiscard]] bool is_of_part(Way way);

@@ -48,6 +48,7 @@ def rich_task() -> ns.Task:
             forward_share=0.5,
             backward_share=0.25,
             deduplicate_ids=True,
+            deduplicate_by_table=True,
         ),
         overlap=ns.Overlap(
             ids=True,

@@ -149,6 +149,20 @@ def test_deduplicated_ids_count() -> None:
         assert (priced[1] < 0.9 * priced[0]) == cheaper
 
 
+def test_plans_deduplicate_single_tables() -> None:
+    exchange = ns.ExchangeTypes(deduplicate_by_table=True)
+    assert exchange.deduplicate_by_table and not exchange.deduplicate_ids
+    tables = [ns.Table(1_000_000, 64, 100.0, name=str(i), pooling="none") for i in range(8)]
+    usual, chosen = (ns.Task(tables, 8, 40 * GIB, batch_size=65536, exchange=e) for e in (None, exchange))
+    found = ns.plan(chosen)
+    assert found.plan is not None and found.cost is not None
+    assert found.plan.deduplicated == list(range(8))
+    plan = ns.Plan(found.plan.slices, found.plan.shards, deduplicated=found.plan.deduplicated)
+    assert plan == found.plan and ns.simulate(chosen, plan).cost_ms == found.cost.cost_ms
+    with pytest.raises(ns.Error, match="does not say deduplicate_by_table"):
+        ns.simulate(usual, plan)
+
+
 def test_replicas_may_gather_touched_rows() -> None:
     def cost_of(replica_gradients: str) -> float:
         table = ns.Table(1_000_000, 16, 0.01, replica_gradients=replica_gradients)

@@ -218,7 +218,8 @@ TEST(NodeLinks, AnErrorOfThePlanWithoutThemIsSaid) {
        {PlanOutcome(planner.plan(task)), planner.plan_batch(tasks).front()}) {
     ASSERT_TRUE(outcome && outcome->plan);
     EXPECT_EQ(outcome->stats.warning,
-              "the plan without the task's links was not considered, because its search ended with "
+              "the plan without the task's links and deduplication was not considered, because its "
+              "search ended with "
               "an error: " +
                   error);
   }

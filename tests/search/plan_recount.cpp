@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/plans/deduplicated_task.h"
 #include "neuroshard/cost_terms.h"
 #include "neuroshard/histogram_scale.h"
 #include "search/host_recount.h"
@@ -302,6 +303,8 @@ void expect_groups_kept(const Task& task, const Plan& plan) {
 
 void expect_memory_kept(const Task& task, const Plan& plan, const PlanCost& cost) {
   EXPECT_TRUE(cost.fits_memory);
+  // Lookups that are left are the library's, as histograms are.
+  const DeduplicatedTask deduplicated(task, plan.deduplicated);
   for (std::size_t d = 0; d < plan.shards.size(); ++d) {
     std::int64_t bytes = 0;
     std::int64_t columns = 0;
@@ -311,7 +314,7 @@ void expect_memory_kept(const Task& task, const Plan& plan, const PlanCost& cost
     std::int64_t rounded_columns = 0;
     for (const int index : plan.shards[d]) {
       const TableSlice& slice = plan.slices[static_cast<std::size_t>(index)];
-      const Table& table = task.tables[static_cast<std::size_t>(slice.table)];
+      const Table& table = deduplicated.task().tables[static_cast<std::size_t>(slice.table)];
       bytes += slice_bytes_of(table, slice);
       stored.push_back(stored_bytes_of(table, slice));
       const double outputs = table.pooling == Pooling::kNone

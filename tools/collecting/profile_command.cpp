@@ -1,4 +1,5 @@
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <optional>
@@ -15,6 +16,7 @@
 #include "tools/text/text.h"
 #include "weights/lookups/profile_accesses.h"
 #include "weights/lookups/profile_log.h"
+#include "weights/lookups/sessions.h"
 
 namespace neuroshard::tools {
 namespace {
@@ -35,6 +37,7 @@ struct ProfileCommand {
   std::vector<std::string> accesses;
   std::vector<std::string> lengths;
   std::vector<std::string> offsets;
+  std::vector<std::string> sessions;
   std::optional<std::int64_t> batch;
   std::int64_t batches = 1;
   bool popularity = false;
@@ -69,6 +72,29 @@ std::vector<AccessData> open_log(const ProfileCommand& command) {
   return log;
 }
 
+// [files][samples]; empty: samples have no sessions.
+std::vector<std::vector<std::int64_t>> open_sessions(const ProfileCommand& command,
+                                                     const std::vector<AccessData>& log) {
+  std::vector<std::vector<std::int64_t>> sessions;
+  for (std::size_t n = 0; n < log.size() && !command.sessions.empty(); ++n) {
+    sessions.push_back(
+        open_npy_sessions(beside(command, command.sessions, n, "--sessions"), log[n].batch));
+  }
+  return sessions;
+}
+
+// "12 of 26 tables have repeated samples, 3.10 for each that is left at most"
+std::string repeats_text(const std::vector<Table>& tables) {
+  double least = 1.0;
+  std::size_t repeated = 0;
+  for (const Table& table : tables) {
+    least = std::min(least, table.features);
+    repeated += table.features < 1.0 ? 1 : 0;
+  }
+  return ", " + format_count(repeated) + " with samples that sessions repeat, " +
+         format_number(1.0 / least, 2) + " times at most";
+}
+
 int run_profile(const ProfileCommand& command, Console& console) {
   using Clock = std::chrono::steady_clock;
   ResultOutput output(console, command.output);
@@ -77,6 +103,7 @@ int run_profile(const ProfileCommand& command, Console& console) {
   const Clock::time_point start = Clock::now();
   const std::vector<AccessData> log = open_log(command);
   const std::int64_t batch = batch_of_log(log);
+  const std::vector<std::vector<std::int64_t>> sessions = open_sessions(command, log);
   std::int64_t lookups = 0;
   std::int64_t batches = 0;
   for (const AccessData& data : log) {
@@ -94,11 +121,16 @@ int run_profile(const ProfileCommand& command, Console& console) {
     ProfileOptions options;
     options.threads = command.threads;
     options.row_parts = command.row_parts;
+    options.sessions = sessions;
     options.progress = [&](std::int64_t counted) {
       progress.update(static_cast<std::uint64_t>(counted));
     };
-    if (batches > 1 || command.popularity) {
+    const bool popularity = batches > 1 || command.popularity;
+    if (popularity || !sessions.empty()) {
       profile = profile_log(log, options, statistics.has_value());
+      for (Table& table : profile.tables) {
+        if (!popularity) table.popularity.clear();
+      }
     } else {
       profile.tables = profile_accesses(log.front(), options);
     }
@@ -115,7 +147,8 @@ int run_profile(const ProfileCommand& command, Console& console) {
     console.err << format_count(static_cast<std::uint64_t>(batches)) << " batches of ";
   console.err << (batches > 1 ? "" : "batch ") << format_count(static_cast<std::uint64_t>(batch))
               << (batches > 1 ? " samples" : "") << ", "
-              << format_count(static_cast<std::uint64_t>(lookups)) << " lookups, "
+              << format_count(static_cast<std::uint64_t>(lookups)) << " lookups"
+              << (sessions.empty() ? "" : repeats_text(profile.tables)) << ", "
               << format_number(seconds, 1) << " s\n";
   return kExitOk;
 }
@@ -140,6 +173,13 @@ void add_profile_command(CLI::App& program, Action& chosen) {
   command
       ->add_option("--offsets", options->offsets,
                    "Offsets in place of lengths, tables * batch + 1 (.npy)")
+      ->type_name("FILE")
+      ->allow_extra_args(false);
+  command
+      ->add_option(
+          "--sessions", options->sessions,
+          "Sessions of samples [batch] (.npy), once for each file of indices: lookups that "
+          "a session repeats within a batch count once")
       ->type_name("FILE")
       ->allow_extra_args(false);
   command->add_option("--batch", options->batch, "Samples of a file, with --offsets");

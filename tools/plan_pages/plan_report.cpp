@@ -150,14 +150,26 @@ std::string replica_label(const Task& task, int table) {
          (gradients == ReplicaGradients::kTouched ? " (touched rows)" : "");
 }
 
-std::string replicas_line(const Task& task, const Plan& plan) {
+template <typename Label>
+std::string listed_tables(const std::vector<int>& tables, const char* how, const Label& label) {
   constexpr std::size_t kShown = 8;
-  std::string text = counted(plan.replicas.size(), "table") + " on every device:";
-  for (std::size_t i = 0; i < plan.replicas.size(); ++i) {
+  std::string text = counted(tables.size(), "table") + how;
+  for (std::size_t i = 0; i < tables.size(); ++i) {
     if (i == kShown) return text + ", ...";
-    text += (i == 0 ? " " : ", ") + replica_label(task, plan.replicas[i]);
+    text += (i == 0 ? " " : ", ") + label(tables[i]);
   }
   return text;
+}
+
+std::string replicas_line(const Task& task, const Plan& plan) {
+  return listed_tables(plan.replicas,
+                       " on every device:", [&](int table) { return replica_label(task, table); });
+}
+
+std::string deduplicated_line(const Task& task, const Plan& plan) {
+  return listed_tables(plan.deduplicated, " whose rows each device asks for once:", [&](int table) {
+    return table_label(task, table);
+  });
 }
 
 std::string splits_line(const Task& task, const Plan& plan) {
@@ -347,6 +359,9 @@ std::vector<PlanFact> plan_facts(const PlanDocument& document) {
   std::vector<PlanFact> facts = {{"splits", splits_line(task, document.plan)}};
   if (!document.plan.replicas.empty()) {
     facts.push_back({"replicas", replicas_line(task, document.plan)});
+  }
+  if (!document.plan.deduplicated.empty()) {
+    facts.push_back({"deduplicated", deduplicated_line(task, document.plan)});
   }
   const std::string nodes = nodes_text(task.devices_per_node, task.links);
   if (!nodes.empty()) facts.push_back({"nodes", nodes});

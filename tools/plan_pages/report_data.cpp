@@ -51,7 +51,7 @@ ReportJson tables_json(const Task& task) {
 
 /// Replicas come first.
 ReportJson slices_json(const Task& stated, const Plan& plan) {
-  const DeduplicatedTask deduplicated(stated);
+  const DeduplicatedTask deduplicated(stated, plan.deduplicated);
   const Task& task = deduplicated.task();
   std::vector<TableSlice> slices;
   std::vector<std::int64_t> bytes;

@@ -40,8 +40,8 @@ void share_out(double ms, const Items& items, const Weight& weight, std::vector<
   }
 }
 
-void add_replicas(const Task& task, const Plan& plan, const PlanCost& cost, const GpuSpec& gpu,
-                  std::vector<double>& tables) {
+void add_replicas(const Task& stated, const Task& task, const Plan& plan, const PlanCost& cost,
+                  const GpuSpec& gpu, std::vector<double>& tables) {
   struct Replica {
     int table;
     double operator_ms;
@@ -52,6 +52,10 @@ void add_replicas(const Task& task, const Plan& plan, const PlanCost& cost, cons
     const Table& table = task.tables[static_cast<std::size_t>(id)];
     replicas.push_back({id, operator_ms(gpu, table, samples_of_replicas(task)),
                         static_cast<double>(replica_memory(task, id).total_bytes())});
+  }
+  for (const int id : plan.deduplicated) {
+    const Table& table = stated.tables[static_cast<std::size_t>(id)];
+    replicas.push_back({id, operator_ms(gpu, table, samples_of_replicas(task)), 0.0});
   }
   for (const DeviceCost& device : cost.devices) {
     share_out(device.replicas_ms, replicas, std::mem_fn(&Replica::operator_ms), tables);
@@ -78,7 +82,7 @@ std::string ranges_text(const std::vector<int>& devices) {
 }  // namespace
 
 std::vector<double> table_work_ms(const Task& stated, const Plan& plan, const PlanCost& cost) {
-  const DeduplicatedTask deduplicated(stated);
+  const DeduplicatedTask deduplicated(stated, plan.deduplicated);
   const Task& task = deduplicated.task();
   const GpuSpec& gpu = hardware_named(kDefaultHardware).gpu;
   std::vector<double> tables(task.tables.size(), 0.0);
@@ -108,7 +112,7 @@ std::vector<double> table_work_ms(const Task& stated, const Plan& plan, const Pl
               std::mem_fn(&Weights::columns), tables);
     share_out(device.ids_ms - device.hidden_ms, slices, std::mem_fn(&Weights::ids), tables);
   }
-  add_replicas(task, plan, cost, gpu, tables);
+  add_replicas(stated, task, plan, cost, gpu, tables);
   return tables;
 }
 

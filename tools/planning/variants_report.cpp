@@ -53,6 +53,7 @@ void add_plan(Json& json, const Plan& plan) {
   }
   json["shards"] = plan.shards;
   if (!plan.replicas.empty()) json["replicas"] = plan.replicas;
+  if (!plan.deduplicated.empty()) json["deduplicated"] = plan.deduplicated;
 }
 
 Json variant_json(const TaskVariant& variant, const PlanOutcome& outcome) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/plans/deduplicated_task.h"
+#include "neuroshard/error.h"
 #include "neuroshard/plan_check.h"
 #include "weights/bound/least_sizes.h"
 #include "weights/bound/phases.h"
@@ -328,6 +329,11 @@ double replicas_ms(const GpuSpec& gpu, const NetworkSpec& network, const Task& t
 
 double cost_bound_ms(const GpuSpec& gpu, const NetworkSpec& network, const Task& task) {
   validate(task);
+  if (task.exchange.deduplicate_by_table) {
+    throw Error(
+        "no bound is known where plans deduplicate single tables; leave out deduplicate_by_table "
+        "of exchange");
+  }
   const DeduplicatedTask deduplicated(task);
   BoundSearch search(gpu, network_of(network, task), deduplicated.task());
   const double no_slices_ms = replicas_ms(gpu, network, task);

@@ -45,7 +45,7 @@ PlanCost plan_cost(const TablesCost& tables_ms, const NetworkSpec& known_network
                    const Task& stated, const Plan& plan, const ReplicaGradientsCost& gradients_ms) {
   validate(stated);
   validate(plan, stated);
-  const DeduplicatedTask deduplicated(stated);
+  const DeduplicatedTask deduplicated(stated, plan.deduplicated);
   const Task& task = deduplicated.task();
   const NetworkSpec network = network_of(known_network, task);
   const NodeOrder order = task.links ? NodeOrder::kInOrder : order_of(network);
@@ -111,21 +111,21 @@ PlanCost plan_cost(const TablesCost& tables_ms, const NetworkSpec& known_network
     cost.devices[d].ids_ms = ids_ms;
   }
   set_iterations(task.overlap, cost);
-  if (!plan.replicas.empty()) {
+  if (has_tables_on_every_device(plan)) {
     const TablesOfSamples of_device(samples_of_replicas(task));
     std::vector<Table> tables;
-    for (const int table : plan.replicas) {
-      tables.push_back(
-          of_device(in_replica_operator(task.tables[static_cast<std::size_t>(table)])));
+    for (const Table* table : tables_on_every_device(stated, task, plan)) {
+      tables.push_back(of_device(in_replica_operator(*table)));
     }
     std::vector<double> operator_ms;
     for (std::size_t d = 0; d < cost.devices.size(); ++d) {
       operator_ms.push_back(tables_ms(d, tables, of_device.samples()));
     }
-    add_replicas({.operator_ms = std::move(operator_ms),
-                  .all_reduce_ms = gradients_ms(replica_traffic(task, plan)),
-                  .memory = replicas_memory(task, plan)},
-                 !plan.slices.empty(), task.overlap, cost);
+    add_replicas(
+        {.operator_ms = std::move(operator_ms),
+         .all_reduce_ms = plan.replicas.empty() ? 0.0 : gradients_ms(replica_traffic(task, plan)),
+         .memory = replicas_memory(task, plan)},
+        !plan.slices.empty(), task.overlap, cost);
   }
   cost.warning = prediction_limits(stated, true);
   return cost;

@@ -245,7 +245,11 @@ AccessData open_npy_offsets(const std::filesystem::path& indices,
   return data;
 }
 
-AccessStream read_stream(const AccessData& data, std::size_t table, std::int64_t rows) {
+namespace {
+
+/// Samples of a table: so many from `first_sample` on, of which the lookups begin at `first`.
+AccessStream read_samples(const AccessData& data, std::size_t table, std::int64_t first_sample,
+                          std::int64_t count, std::int64_t first, std::int64_t end) {
   const auto& samples = data.samples;
   for (const auto& [path, compressed] :
        {std::pair(data.path, data.compressed), std::pair(samples.path, samples.compressed)}) {
@@ -253,23 +257,14 @@ AccessStream read_stream(const AccessData& data, std::size_t table, std::int64_t
     throw Error(path.string() + ": is compressed, and tables are read one by one; unpack it first",
                 ErrorKind::kIo);
   }
-  const std::int64_t first = data.table_begin[table];
   AccessStream stream;
-  stream.indices.resize(static_cast<std::size_t>(data.table_begin[table + 1] - first));
+  stream.indices.resize(static_cast<std::size_t>(end - first));
   IndexReader(data).read(first, stream.indices);
-  for (const std::int64_t index : stream.indices) {
-    if (index >= 0 && index < rows) continue;
-    throw Error(data.path.string() + ": table " + std::to_string(table) + ": looks up row " +
-                std::to_string(index) + " of " + std::to_string(rows) +
-                "; take the tables that 'neuroshard profile' makes of this file");
-  }
-
-  const auto batch = static_cast<std::size_t>(data.batch);
   SequentialFile file(samples.path);
-  file.skip_to(samples.first_byte +
-               static_cast<std::int64_t>(table * batch) * samples.element_bytes);
+  file.skip_to(samples.first_byte + (static_cast<std::int64_t>(table) * data.batch + first_sample) *
+                                        samples.element_bytes);
   std::vector<std::int32_t> narrow;
-  stream.offsets.assign(batch + 1, 0);
+  stream.offsets.assign(static_cast<std::size_t>(count) + 1, 0);
   const std::span<std::int64_t> all(stream.offsets);
   if (samples.offsets) {
     read_integers(file, samples.element_bytes, all, narrow);
@@ -279,6 +274,28 @@ AccessStream read_stream(const AccessData& data, std::size_t table, std::int64_t
     std::partial_sum(stream.offsets.begin(), stream.offsets.end(), stream.offsets.begin());
   }
   return stream;
+}
+
+}  // namespace
+
+AccessStream read_stream(const AccessData& data, std::size_t table, std::int64_t rows) {
+  AccessStream stream = read_samples(data, table, 0, data.batch, data.table_begin[table],
+                                     data.table_begin[table + 1]);
+  for (const std::int64_t index : stream.indices) {
+    if (index >= 0 && index < rows) continue;
+    throw Error(data.path.string() + ": table " + std::to_string(table) + ": looks up row " +
+                std::to_string(index) + " of " + std::to_string(rows) +
+                "; take the tables that 'neuroshard profile' makes of this file");
+  }
+  return stream;
+}
+
+AccessStream read_batch(const AccessData& data, std::size_t table, std::int64_t batch) {
+  const std::int64_t samples = data.batch / data.batches;
+  const std::size_t at =
+      table * static_cast<std::size_t>(data.batches) + static_cast<std::size_t>(batch);
+  return read_samples(data, table, batch * samples, samples, data.batch_begin[at],
+                      data.batch_begin[at + 1]);
 }
 
 IndexReader::IndexReader(const AccessData& data) : data_(data), file_(data.path) {}

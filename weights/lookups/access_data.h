@@ -64,6 +64,10 @@ struct AccessData {
 [[nodiscard]] AccessStream read_stream(const AccessData& data, std::size_t table,
                                        std::int64_t rows);
 
+/// read_stream() of one of the batches. Rows are not looked at.
+[[nodiscard]] AccessStream read_batch(const AccessData& data, std::size_t table,
+                                      std::int64_t batch);
+
 /// Reads indices in ascending order of position.
 class IndexReader {
  public:

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <vector>
 
 #include "neuroshard/task.h"
@@ -14,6 +15,9 @@ struct ProfileOptions {
   /// Parts of the rows whose shares of the lookups are counted, up to kMaxRowShares; 0: tables have
   /// no row shares.
   int row_parts = 0;
+  /// [files][samples]: sessions, of which profile_log() counts distinct_samples() alone; empty: all
+  /// samples count.
+  std::span<const std::vector<std::int64_t>> sessions{};
   /// Called on one thread at a time, with the lookups counted so far.
   std::function<void(std::int64_t lookups)> progress = nullptr;
 };

@@ -10,18 +10,20 @@
 #include "weights/lookups/profiled_table.h"
 #include "weights/lookups/row_counter.h"
 #include "weights/lookups/row_history.h"
+#include "weights/lookups/sessions.h"
 
 namespace neuroshard {
 namespace {
 
-/// Calls `use(file, first, end)` for the lookups of all batches of a table, in order.
+/// Calls `use(file, batch, first, end)` for the lookups of all batches of a table, in order.
 template <typename Use>
 void for_each_batch(std::span<const AccessData> log, std::size_t table, Use use) {
   for (std::size_t file = 0; file < log.size(); ++file) {
     const AccessData& data = log[file];
     const auto batches = static_cast<std::size_t>(data.batches);
-    for (std::size_t i = table * batches; i < (table + 1) * batches; ++i) {
-      use(file, data.batch_begin[i], data.batch_begin[i + 1]);
+    for (std::size_t batch = 0; batch < batches; ++batch) {
+      const std::size_t i = table * batches + batch;
+      use(file, batch, data.batch_begin[i], data.batch_begin[i + 1]);
     }
   }
 }
@@ -43,34 +45,31 @@ class LogWorker {
   }
 
   Table profile(std::size_t table, ProfileProgress& progress) {
+    if (!options_.sessions.empty()) return profile_distinct(table, progress);
     std::int64_t lookups = 0;
     std::int64_t batch = 0;
     std::size_t open_file = 0;
-    for_each_batch(log_, table, [&](std::size_t file, std::int64_t first, std::int64_t end) {
-      // A compressed file is read on from where the table before has ended.
-      if (file != open_file && !log_[open_file].compressed) readers_[open_file].reset();
-      open_file = file;
-      if (!readers_[file]) readers_[file].emplace(log_[file]);
-      lookups += end - first;
-      for (; first < end; first += kProfileBlock) {
-        const auto part =
-            std::span(block_).first(static_cast<std::size_t>(std::min(kProfileBlock, end - first)));
-        readers_[file]->read(first, part);
-        check_indices(log_[file], table, first, part);
-        history_.add(part);
-        if (options_.row_parts > 0) exact_.add(part);
-        progress.add(part.size());
-      }
-      history_.end_batch(2 * batch++ >= batches_);
-    });
+    for_each_batch(log_, table,
+                   [&](std::size_t file, std::size_t, std::int64_t first, std::int64_t end) {
+                     // A compressed file is read on from where the table before has ended.
+                     if (file != open_file && !log_[open_file].compressed)
+                       readers_[open_file].reset();
+                     open_file = file;
+                     if (!readers_[file]) readers_[file].emplace(log_[file]);
+                     lookups += end - first;
+                     for (; first < end; first += kProfileBlock) {
+                       const auto part = std::span(block_).first(
+                           static_cast<std::size_t>(std::min(kProfileBlock, end - first)));
+                       readers_[file]->read(first, part);
+                       check_indices(log_[file], table, first, part);
+                       history_.add(part);
+                       if (options_.row_parts > 0) exact_.add(part);
+                       progress.add(part.size());
+                     }
+                     history_.end_batch(2 * batch++ >= batches_);
+                   });
     if (!log_[open_file].compressed) readers_[open_file].reset();
-    Table profiled =
-        profiled_table(history_.largest_row(), lookups, samples_, history_.rows_by_bin());
-    profiled.popularity = estimated_popularity(history_.rows_by_touches(), profiled.rows);
-    if (options_.row_parts > 0 && lookups > 0) {
-      profiled.row_shares = exact_.lookup_shares(profiled.rows, options_.row_parts);
-    }
-    return profiled;
+    return counted(lookups);
   }
 
   [[nodiscard]] MissCurve miss_curve() const { return history_.miss_curve(); }
@@ -81,6 +80,42 @@ class LogWorker {
   }
 
  private:
+  /// Profiles the samples that are left of sessions.
+  Table profile_distinct(std::size_t table, ProfileProgress& progress) {
+    std::int64_t lookups = 0;
+    std::int64_t left = 0;
+    std::int64_t count = 0;
+    for_each_batch(log_, table,
+                   [&](std::size_t file, std::size_t batch, std::int64_t first, std::int64_t end) {
+                     const AccessData& data = log_[file];
+                     const AccessStream all =
+                         read_batch(data, table, static_cast<std::int64_t>(batch));
+                     check_indices(data, table, first, all.indices);
+                     const auto samples = static_cast<std::size_t>(data.batch / data.batches);
+                     const AccessStream distinct = distinct_samples(
+                         all, std::span(options_.sessions[file]).subspan(batch * samples, samples));
+                     history_.add(distinct.indices);
+                     if (options_.row_parts > 0) exact_.add(distinct.indices);
+                     history_.end_batch(2 * count++ >= batches_);
+                     lookups += static_cast<std::int64_t>(distinct.indices.size());
+                     left += static_cast<std::int64_t>(distinct.offsets.size()) - 1;
+                     progress.add(static_cast<std::size_t>(end - first));
+                   });
+    Table profiled = counted(lookups);
+    profiled.features = static_cast<double>(left) / static_cast<double>(samples_);
+    return profiled;
+  }
+
+  [[nodiscard]] Table counted(std::int64_t lookups) const {
+    Table profiled =
+        profiled_table(history_.largest_row(), lookups, samples_, history_.rows_by_bin());
+    profiled.popularity = estimated_popularity(history_.rows_by_touches(), profiled.rows);
+    if (options_.row_parts > 0 && lookups > 0) {
+      profiled.row_shares = exact_.lookup_shares(profiled.rows, options_.row_parts);
+    }
+    return profiled;
+  }
+
   std::span<const AccessData> log_;
   const ProfileOptions& options_;
   RowHistory history_;

@@ -29,6 +29,8 @@ struct ExchangeTypes {
   /// Whether each device asks once for each row that its part of the batch looks up in an unpooled
   /// table, and makes its lookups of the rows that come back. Pooled tables are not affected.
   bool deduplicate_ids = false;
+  /// Whether a plan may say so of single tables, pooled ones too (Plan::deduplicated).
+  bool deduplicate_by_table = false;
 
   /// Bytes of a sample's value of a column.
   [[nodiscard]] double forward_column_bytes() const { return forward_share * wire_bytes(forward); }

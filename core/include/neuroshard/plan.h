@@ -31,6 +31,9 @@ struct Plan {
   /// Tables that every device holds whole, ascending. Each device looks up its own part of the
   /// batch, and gradients are summed over all devices ("data-parallel").
   std::vector<int> replicas{};
+  /// Tables of which each device asks once for each row that its part of the batch looks up,
+  /// ascending. It pools the rows that come back itself. ExchangeTypes::deduplicate_by_table.
+  std::vector<int> deduplicated{};
 
   friend bool operator==(const Plan&, const Plan&) = default;
 };

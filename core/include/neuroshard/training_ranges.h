@@ -37,10 +37,11 @@ class TrainingRanges {
   [[nodiscard]] bool known() const { return !ranges_.empty(); }
 
   /// Says in one line what lies outside the ranges that the models were trained on. It is empty if
-  /// nothing does, or if the ranges are not known. `plan` is valid for `task` and has this cost.
+  /// nothing does, or if the ranges are not known. `plan` is valid for `stated` and has this cost.
   /// Shards that have a price of their kind are not looked at; gradients of replicas are reported
   /// only if they are larger.
-  [[nodiscard]] std::string warning(const Task& task, const Plan& plan, const PlanCost& cost) const;
+  [[nodiscard]] std::string warning(const Task& stated, const Plan& plan,
+                                    const PlanCost& cost) const;
 
   /// The most milliseconds by which the last device starts an all-to-all later than the first one,
   /// in the samples of the communication model for `devices`. It is scaled to the batch and the

@@ -27,7 +27,7 @@ extern "C" {
 
 /// Version of this interface, which only grows: a program works with a library whose
 /// ns_abi_version() is not below the NS_ABI_VERSION that it was compiled with.
-#define NS_ABI_VERSION 12
+#define NS_ABI_VERSION 13
 int32_t ns_abi_version(void);
 
 /// Version of the library in use, e.g. "0.1.0".
@@ -247,7 +247,8 @@ typedef struct ns_slice {
 } ns_slice;
 /// Writes the slices, by device, as far as there is room for them. `*count` is their number,
 /// however many are written; `slices` may be NULL if `capacity` is 0. Fails if the plan cuts tables
-/// by rows or replicates some: call ns_plan_get_blocks() and ns_plan_get_replicas().
+/// by rows, replicates or deduplicates some: call ns_plan_get_blocks(), ns_plan_get_replicas() and
+/// ns_plan_get_deduplicated().
 ns_status ns_plan_get_slices(const ns_plan* plan, ns_slice* slices, size_t capacity, size_t* count);
 
 /// Columns and rows of a table that stay together on a device. Since version 3.
@@ -267,6 +268,12 @@ ns_status ns_plan_get_blocks(const ns_plan* plan, ns_block* blocks, size_t capac
 /// does. Since version 3.
 ns_status ns_plan_get_replicas(const ns_plan* plan, int32_t* tables, size_t capacity,
                                size_t* count);
+
+/// Writes the tables of which each device asks once for each row, by index in the task, as
+/// ns_plan_get_slices() does. Only plans of tasks that say deduplicate_by_table have any. Since
+/// version 13.
+ns_status ns_plan_get_deduplicated(const ns_plan* plan, int32_t* tables, size_t capacity,
+                                   size_t* count);
 
 typedef struct ns_device_cost {
   double compute_ms;   ///< Forward and backward of the embedding operator.

@@ -35,8 +35,8 @@ struct Infeasibility {
 struct SearchStats {
   std::string backend;  ///< The one that finished the search.
   /// Not empty if a GPU is there but failed, before or half-way, or if the system refused threads.
-  /// It is not empty, either, if a task with links could not be planned without them, too, for a
-  /// plan to start from.
+  /// It is not empty, either, if a task with links, or one that deduplicates by table, could not be
+  /// planned without, too, for a plan to start from.
   std::string warning;
   double search_ms = 0.0;
   std::uint64_t candidates = 0;        ///< Lists of pieces whose placements were asked for.

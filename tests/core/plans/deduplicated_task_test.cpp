@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdint>
 #include <map>
+#include <numeric>
 #include <random>
 #include <set>
 #include <vector>
@@ -116,6 +117,73 @@ TEST(DeduplicatedTask, LookupsThatAreLeftAreThoseOfDrawnBatches) {
         }
         EXPECT_NEAR(lookups, profile.lookups, 1e-6 * lookups);
         EXPECT_LE(most, 2.0 * devices);  // Once on each device, by means of bins.
+      }
+    }
+  }
+}
+
+/// Rows that all devices ask for in each of so many equal blocks of a table. Numbers of lookups are
+/// lognormal, and no block is more popular than another one. `mean_lookups` becomes what a sample
+/// has on average.
+std::vector<double> draw_blocks(const Task& task, double exponent, std::size_t blocks,
+                                double& mean_lookups) {
+  const Table& table = task.tables.front();
+  std::mt19937_64 random(13);
+  std::vector<double> popularity;
+  std::vector<std::int64_t> row_of_rank;
+  for (std::int64_t rank = 0; rank < table.rows; ++rank) {
+    popularity.push_back(std::pow(static_cast<double>(rank + 1), -exponent));
+    const auto count = static_cast<std::int64_t>(blocks);
+    row_of_rank.push_back(rank % count * (table.rows / count) + rank / count);
+  }
+  std::discrete_distribution<std::size_t> ranks(popularity.begin(), popularity.end());
+  constexpr double kSigma = 0.8;
+  std::lognormal_distribution<double> lengths(std::log(mean_lookups) - kSigma * kSigma / 2, kSigma);
+  std::vector<double> asked_for(blocks, 0.0);
+  std::int64_t lookups = 0;
+  for (int device = 0; device < task.devices; ++device) {
+    std::set<std::int64_t> rows;
+    for (std::int64_t sample = 0; sample < task.batch_size / task.devices; ++sample) {
+      const std::int64_t length = std::llround(lengths(random));
+      lookups += length;
+      for (std::int64_t i = 0; i < length; ++i) rows.insert(row_of_rank[ranks(random)]);
+    }
+    for (const std::int64_t row : rows) {
+      asked_for[static_cast<std::size_t>(row * std::ssize(asked_for) / table.rows)] += 1.0;
+    }
+  }
+  mean_lookups = static_cast<double>(lookups) / static_cast<double>(task.batch_size);
+  return asked_for;
+}
+
+// Popularity says how many rows come back of a table that a plan deduplicates: within 5 % for all
+// of it on a device, and for each of its blocks on all devices.
+TEST(DeduplicatedTask, RowsThatComeBackAreThoseOfDrawnBatches) {
+  for (const double exponent : {0.9, 1.1, 1.3}) {
+    for (const int devices : {4, 16}) {
+      SCOPED_TRACE(::testing::Message() << exponent << ", " << devices << " devices");
+      constexpr std::int64_t kRows = 96'000;
+      Task task = unpooled_task(kRows, 5.0, exponent, devices, 65536);
+      task.exchange.deduplicate_ids = false;
+      Table& table = task.tables.front();
+      table.pooling = Pooling::kSum;
+      table.weighted = true;
+      table.popularity = zipf_popularity(kRows, exponent);
+      const auto blocks = static_cast<std::size_t>(devices);
+      const std::vector<double> drawn = draw_blocks(task, exponent, blocks, table.pooling_factor);
+      const std::vector<int> of_plan = {0};
+      const DeduplicatedTask deduplicated(task, of_plan);
+      const Table& left = deduplicated.task().tables.front();
+      EXPECT_EQ(left.pooling, Pooling::kNone);
+      EXPECT_FALSE(left.weighted);
+      const auto samples = static_cast<double>(task.batch_size);
+      const double all = std::accumulate(drawn.begin(), drawn.end(), 0.0);
+      EXPECT_NEAR(left.pooling_factor * samples / all, 1.0, 0.05);
+      const std::int64_t rows = kRows / devices;
+      for (std::size_t block = 0; block < blocks; ++block) {
+        const auto first = static_cast<std::int64_t>(block) * rows;
+        const Table of_block = table_of(deduplicated.task(), {0, 0, 16, first, rows});
+        EXPECT_NEAR(of_block.pooling_factor * samples / drawn[block], 1.0, 0.05);
       }
     }
   }

@@ -145,7 +145,7 @@ TEST(Replicas, OfNarrowerWeightsAddUpNarrowerGradients) {
   Task task = three_tables();
   const auto cost_of = [&](WeightType type) {
     for (Table& table : task.tables) table.memory.weight_type = type;
-    return cost_of_replicas(*backend, task, replicated_plan());
+    return cost_of_replicas(*backend, task, task, replicated_plan());
   };
   const double bytes = replica_traffic(task, replicated_plan()).dense_bytes;
   const ReplicasCost fp32 = cost_of(WeightType::kFp32);

@@ -118,7 +118,7 @@ TEST(WayLadder, CutsEveryTableAsRulesAllow) {
     }
   }
   if (NEUROSHARD_SANITIZED) return;  // Too few tasks.
-  EXPECT_THAT(seen, SizeIs(6));      // All but blocks on eight devices of larger nodes.
+  EXPECT_THAT(seen, SizeIs(9));      // All but blocks on eight devices of larger nodes.
 }
 
 TEST(WayLadder, BestsAreDifferentAndFewerAreTheFirstOfMore) {

@@ -42,6 +42,38 @@ TEST(Profile, FindsInGeneratedLookupsWhatGenerateSays) {
   EXPECT_LE(differences, 3);
 }
 
+// Two samples that look up the same are one bag of one session, and two of two.
+TEST(Profile, CountsLookupsThatSessionsRepeatOnce) {
+  const TemporaryFolder folder;
+  const auto write = [&](const char* name, std::vector<std::int64_t> shape,
+                         std::vector<std::int64_t> numbers) {
+    NpyWriter file(folder / name, shape);
+    file.write(numbers);
+    file.commit();
+    return folder / name;
+  };
+  const std::string indices = write("i.npy", {7}, {5, 6, 5, 6, 5, 6, 7});
+  const std::string lengths = write("l.npy", {1, 4}, {2, 2, 2, 1});
+  const std::string sessions = write("s.npy", {4}, {1, 1, 2, 2});
+  const std::vector<std::string> profile = {indices, "--lengths", lengths, "--sessions"};
+  const auto run = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> arguments = profile;
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return run_command("profile", arguments);
+  };
+  const Outcome outcome = run({sessions, "--output", folder / "configs.json"});
+  ASSERT_EQ(outcome.code, kExitOk) << outcome.err;
+  EXPECT_THAT(outcome.err,
+              HasSubstr("7 lookups, 1 with samples that sessions repeat, 1.33 times at most"));
+  const Table table = load_table_configs(folder / "configs.json").tables.front();
+  EXPECT_EQ(table.features, 0.75);
+  EXPECT_EQ(table.pooling_factor, 1.25);
+  EXPECT_TRUE(table.popularity.empty());
+  EXPECT_THAT(run({sessions, "--sessions", sessions}).err,
+              HasSubstr("--sessions is given 2 times for 1 file of indices"));
+  EXPECT_THAT(run({lengths}).err, HasSubstr("sessions are [1, 4]; give one for each of the 4"));
+}
+
 TEST(Profile, WritesRowSharesThatTasksRead) {
   const TemporaryFolder folder;
   ASSERT_EQ(run_command("generate", {"--count", "5", "--batch", "512", "--row-scale", "0.01",

@@ -90,12 +90,16 @@ void bind_plan(nb::module_& module) {
       .def(
           "__init__",
           [](Plan* self, std::vector<TableSlice> slices, std::vector<std::vector<int>> shards,
-             std::vector<int> replicas) {
-            new (self) Plan{std::move(slices), std::move(shards), std::move(replicas)};
+             std::vector<int> replicas, std::vector<int> deduplicated) {
+            new (self) Plan{std::move(slices), std::move(shards), std::move(replicas),
+                            std::move(deduplicated)};
           },
           "slices"_a, "shards"_a, "replicas"_a = std::vector<int>(),
+          "deduplicated"_a = std::vector<int>(),
           "`shards`: for each device, the indices of its slices. `replicas`: tables that every "
-          "device holds whole, ascending; they have no slices. Nothing is checked before the plan "
+          "device holds whole, ascending; they have no slices. `deduplicated`: tables of which "
+          "each "
+          "device asks once for each row, ascending. Nothing is checked before the plan "
           "is used.")
       .def_static(
           "from_column_splits",
@@ -110,6 +114,8 @@ void bind_plan(nb::module_& module) {
       .def_ro("slices", &Plan::slices)
       .def_ro("shards", &Plan::shards, "For each device, the indices of its slices.")
       .def_ro("replicas", &Plan::replicas, "Tables that every device holds whole, ascending.")
+      .def_ro("deduplicated", &Plan::deduplicated,
+              "Tables of which each device asks once for each row, ascending.")
       .def(
           "column_splits",
           [](const Plan& plan, const NamedTask& task) -> std::optional<std::vector<int>> {

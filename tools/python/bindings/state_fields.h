@@ -56,8 +56,8 @@ auto fields_of(S& s) {
 
 template <IsA<ExchangeTypes> S>
 auto fields_of(S& s) {
-  auto& [forward, backward, ids, forward_share, backward_share, deduplicate_ids] = s;
-  return std::tie(forward, backward, ids, forward_share, backward_share, deduplicate_ids);
+  auto& [forward, backward, ids, forward_share, backward_share, deduplicate_ids, by_table] = s;
+  return std::tie(forward, backward, ids, forward_share, backward_share, deduplicate_ids, by_table);
 }
 
 template <IsA<Overlap> S>
@@ -106,8 +106,8 @@ auto fields_of(S& s) {
 
 template <IsA<Plan> S>
 auto fields_of(S& s) {
-  auto& [slices, shards, replicas] = s;
-  return std::tie(slices, shards, replicas);
+  auto& [slices, shards, replicas, deduplicated] = s;
+  return std::tie(slices, shards, replicas, deduplicated);
 }
 
 template <IsA<SliceMemory> S>

@@ -230,8 +230,9 @@ def whole_features(index: int, table: Table) -> int:
 
 def require_types(task: Task, device: torch.device) -> None:
     sent = task.exchange
-    if (sent.forward_share, sent.backward_share) != (1.0, 1.0) or sent.deduplicate_ids:
-        raise Error("exchange has shares or deduplicate_ids, which cannot be measured; leave them out")
+    deduplicated = sent.deduplicate_ids or sent.deduplicate_by_table
+    if (sent.forward_share, sent.backward_share) != (1.0, 1.0) or deduplicated:
+        raise Error("exchange has shares or deduplicated ids, which cannot be measured; leave them out")
     if device.type == "cpu" and any(table.weight_type == "int8" for table in task.tables):
         raise Error("weight_type int8 cannot be trained on CPUs; give fp32 or fp16")
 

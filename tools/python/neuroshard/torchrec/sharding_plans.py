@@ -50,6 +50,11 @@ def to_sharding_plan(
         missing = sorted(set(names) - set(others))
         if missing:
             raise Error(f"plan: the {where} has no table {', '.join(missing)}; give the {where} that it is for")
+    for index in plan.deduplicated:
+        raise Error(
+            f"plan: ids of table {task.tables[index].name} are deduplicated, which TorchRec does for all tables of an "
+            "EmbeddingCollection or none; plan without deduplicate_by_table of exchange"
+        )
     pieces = pieces_by_table(task, plan)
     options = []
     for name, table in in_model.items():

@@ -1,0 +1,115 @@
+#!/usr/bin/env python3
+"""What deduplication gains: drawn models with sequences, on 8 to 128 devices. Each is planned without it, with all
+unpooled tables deduplicated, and with plans that choose tables. Costs are analytic ones. The cost of finding rows, and
+of what is made of those that come back, is counted for plans that choose, and left out for unpooled tables of the
+second kind of plan (docs/deduplication.md). Prints a table in Markdown.
+
+usage: bench/deduplication.py PROGRAM [--models N] [--hardware NAME]
+"""
+
+import argparse
+import json
+import math
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+DEVICES = (8, 16, 32, 64, 128)
+WAYS = {
+    "none": [],
+    "unpooled": ["--exchange-types", "deduplicate_ids"],
+    "by table": ["--exchange-types", "deduplicate_by_table"],
+}
+
+
+def drawn_model(seed: int) -> dict[str, Any]:
+    """A third of the models have sequences alone, a third none, the others both."""
+    draw = random.Random(seed)
+
+    def log_uniform(low: float, high: float) -> float:
+        return math.exp(draw.uniform(math.log(low), math.log(high)))
+
+    def table(rows: float, dim: int, lookups: float, pooling: str) -> dict[str, Any]:
+        return {
+            "row": int(rows),
+            "dim": dim,
+            "pooling_factor": lookups,
+            "pooling": pooling,
+            "zipf_exponent": draw.uniform(0.9, 1.3),
+        }
+
+    tables = []
+    if seed % 3 != 1:
+        tables += [
+            table(log_uniform(1e5, 5e7), draw.choice((64, 128, 256)), log_uniform(10, 200), "none")
+            for _ in range(draw.randint(2, 6))
+        ]
+    if seed % 3 != 0:
+        tables += [
+            table(
+                log_uniform(1e3, 5e7),
+                draw.choice((32, 64, 128)),
+                1.0 if draw.random() < 0.5 else log_uniform(2, 50),
+                "sum",
+            )
+            for _ in range(draw.randint(20, 60))
+        ]
+    return {
+        "format": "neuroshard.task",
+        "version": 1,
+        "devices": DEVICES[seed // 3 % len(DEVICES)],
+        "memory_gb": 64,
+        "batch_size": 65536,
+        "tables": tables,
+    }
+
+
+def output_of(*command: str) -> str:
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode != 0:
+        sys.exit(f"{' '.join(command)}: {done.stderr}")
+    return done.stdout
+
+
+def main() -> None:
+    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments.add_argument("program")
+    arguments.add_argument("--models", type=int, default=30)
+    arguments.add_argument("--hardware", default="a100")
+    options = arguments.parse_args()
+    print(f"# deduplication of {options.models} drawn models, {options.hardware}\n")
+    print("| model | devices | unpooled | pooled | none, ms | unpooled / none | by table / none | tables |")
+    print("|---:|---:|---:|---:|---:|---:|---:|---:|")
+    ratios: dict[str, list[float]] = {"unpooled": [], "by table": []}
+    with tempfile.TemporaryDirectory() as folder:
+        task, plan = Path(folder, "task.json"), Path(folder, "plan.json")
+        for seed in range(options.models):
+            model = drawn_model(seed)
+            task.write_text(json.dumps(model))
+            costs = {}
+            deduplicated = 0
+            for way, exchange in WAYS.items():
+                common = ["--task", str(task), "--hardware", options.hardware, *exchange]
+                output_of(options.program, "plan", *common, "--format", "json", "--output", str(plan))
+                deduplicated = len(json.loads(plan.read_text()).get("deduplicated", []))
+                analytic = ["--plan", str(plan), "--cost-source", "analytic", "--format", "jsonl"]
+                costs[way] = json.loads(output_of(options.program, "simulate", *common, *analytic))["cost"]
+            unpooled = sum(table["pooling"] == "none" for table in model["tables"])
+            shares = {way: costs[way] / costs["none"] for way in ratios}
+            for name, share in shares.items():
+                ratios[name].append(share)
+            print(
+                f"| {seed} | {model['devices']} | {unpooled} | {len(model['tables']) - unpooled} "
+                f"| {costs['none']:.3f} | {shares['unpooled']:.3f} | {shares['by table']:.3f} | {deduplicated} |",
+                flush=True,
+            )
+    means = {name: statistics.geometric_mean(values) for name, values in ratios.items()}
+    print(f"| geometric mean | | | | | {means['unpooled']:.3f} | {means['by table']:.3f} | |")
+
+
+if __name__ == "__main__":
+    main()
