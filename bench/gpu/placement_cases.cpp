@@ -195,17 +195,21 @@ void add_placement_cases(std::vector<KernelCase>& cases, const CostModels& model
   for (const std::string& name : sizes.task_sets) {
     const std::vector<Task> tasks = data.load_set(name, sizes.tasks, false).tasks;
     const std::string all = with_separators(static_cast<std::int64_t>(tasks.size())) + " tasks";
+    const auto of_all = [&](const char* what) {
+      std::string label = name;
+      return label.append(", ").append(all).append(what);
+    };
     if (levels) {
       cases.push_back(placement_case<Level>("place_candidates", models, context, {tasks.front()},
                                             name + ", a task's level"));
-      cases.push_back(placement_case<Level>("place_candidates", models, context, tasks,
-                                            name + ", " + all + "' levels"));
+      cases.push_back(
+          placement_case<Level>("place_candidates", models, context, tasks, of_all("' levels")));
     }
     if (searches) {
       cases.push_back(placement_case<WholeSearches>("search_beams", models, context,
                                                     {tasks.front()}, name + ", a task's search"));
       cases.push_back(placement_case<WholeSearches>("search_beams", models, context, tasks,
-                                                    name + ", " + all + "' searches"));
+                                                    of_all("' searches")));
     }
   }
   if (!levels) return;

@@ -62,7 +62,7 @@ class Judge {
 
   const Task& task_;
   Random random_;
-  std::vector<int> groups_;  ///< Of devices, a node, parts of it, all, in ascending order.
+  std::vector<int> groups_;  ///< Sizes that groups may have, in ascending order.
 };
 
 void Judge::add_blocks(Plan& plan, TableSlice slice, int first, int count) const {
@@ -149,7 +149,8 @@ int Judge::good_place(const TableLie& table, const PlanCost& cost) {
   const int a = below(places(table));
   const int b = below(places(table));
   const auto done_ms = [&](int place) {
-    return cost.devices[static_cast<std::size_t>(place * table.group)].compute_ms;
+    return cost.devices[static_cast<std::size_t>(place) * static_cast<std::size_t>(table.group)]
+        .compute_ms;
   };
   return done_ms(a) <= done_ms(b) ? a : b;
 }

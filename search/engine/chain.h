@@ -118,12 +118,16 @@ class Chain {
   }
   /// Settles the plan as it is, by the usual edits.
   void settle_whole(const StopCondition& stop);
-  /// Cuts and places all tables anew, the latter by heads or by estimates under a limit of columns.
-  /// False: some slice has no place.
-  bool build(const Cuts& cuts, double columns_share);
+  /// Cuts and places all tables anew, by estimates under a limit of columns or, `exact`, by heads
+  /// if builds_by_heads(). False: some slice has no place.
+  bool build(const Cuts& cuts, double columns_share, bool exact);
   /// Whether what was put in is placed by heads: that takes no longer than settling.
   [[nodiscard]] bool builds_by_heads() const {
     return rebuild_.head_evaluations() <= kHeadsOfEdit * kSettle;
+  }
+  /// Heads say nothing of what devices store, which decides where that has a price.
+  [[nodiscard]] bool prices_rungs_by_heads() const {
+    return ways_.options().storage.ms_per_gib == 0.0;
   }
   /// Near to what runs, other numbers of replicas, as many of the first ones as moves allow.
   void try_replicas(const StopCondition& stop);

@@ -20,7 +20,7 @@ constexpr double kWorstWay = 1.15;  // Over the current plan's cost, before it s
 constexpr std::size_t kFewestRungs = 3;
 constexpr std::size_t kMostRungs = 32;
 constexpr std::size_t kPlacesOfRungs = 200'000;  // Tables times devices, of all.
-constexpr std::size_t kMostBuilds = 300;         // In the place of one that is cut otherwise.
+constexpr std::size_t kMostBuilds = 200;         // In the place of one that is cut otherwise.
 constexpr std::array kSharesOfColumns = {1.03, 1e12};
 constexpr double kWorstRung = 1.3;     // Over the current plan's cost.
 constexpr double kLeastGain = 0.0005;  // Cuts are taken in place of a rung's for no less.
@@ -68,12 +68,12 @@ bool Chain::build_replicas(std::size_t count) {
   return rebuild_.place(0.0);
 }
 
-bool Chain::build(const Cuts& cuts, double columns_share) {
+bool Chain::build(const Cuts& cuts, double columns_share, bool exact) {
   const std::vector<int>& tables = state_.tables();
   rebuild_.begin();
   for (const int t : tables) rebuild_.take_out(t);
   for (std::size_t i = 0; i < tables.size(); ++i) rebuild_.put_in(tables[i], cuts[i]);
-  if (builds_by_heads()) {
+  if (exact && builds_by_heads()) {
     done_ += rebuild_.head_evaluations() / kHeadsOfEdit;
     return rebuild_.place(0.0);
   }
@@ -98,7 +98,7 @@ std::vector<std::size_t> Chain::numbers_of_replicas() const {
 
 bool Chain::price_built(Built& built) {
   begin_edits();
-  if (!build(built.cuts, built.columns_share)) return false;
+  if (!build(built.cuts, built.columns_share, prices_rungs_by_heads())) return false;
   prices_.apply(rebuild_.edit());
   built.cost_ms = rung_ms();
   built.missing_bytes = state_.sums.missing_bytes;
@@ -118,7 +118,7 @@ std::vector<Chain::Built> Chain::build_rungs(std::size_t most, const StopConditi
       // The limit may have changed nothing.
       const bool is_known = !rungs.empty() && rungs.back().cost_ms == built.cost_ms;
       if (has_places && !is_known) rungs.push_back(built);
-      if (builds_by_heads()) break;
+      if (prices_rungs_by_heads() && builds_by_heads()) break;
     }
   }
   std::ranges::stable_sort(rungs, {}, &Built::cost_ms);
@@ -218,7 +218,7 @@ void Chain::settle_rungs(std::span<const Built> rungs, std::size_t number,
     if (one.cost_ms > kWorstRung * current_ms_ || stop.reached()) return;
     const bool was_whole = state_.is_whole();
     begin_edits();
-    if (!build(one.cuts, one.columns_share) || !apply_rebuilt()) continue;
+    if (!build(one.cuts, one.columns_share, true) || !apply_rebuilt()) continue;
     if (!state_.is_whole()) return;  // Rules leave some table no way.
     settle_to_fit(4, stop);
     keep_settled(rung);

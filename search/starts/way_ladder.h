@@ -38,7 +38,7 @@ class WayLadder {
   using Loads = std::array<double, kTimes + 1>;
   struct Option {
     TableCut cut;
-    bool in_blocks = false;   ///< Of rows.
+    bool in_blocks = false;   ///< Rows are.
     Times mean_ms{};          ///< A device's share.
     Loads largest{};          ///< Loads of the shard that has most of each.
     double replica_ms = 0.0;  ///< On every device, and for gradients, beside others.
@@ -50,7 +50,7 @@ class WayLadder {
   };
   struct Prices {
     double replicas;  ///< Many together take less than the sum of each alone.
-    double blocks;    ///< Of rows.
+    double blocks;    ///< Row blocks seem to cost so many times as much.
     double ids;       ///< Where they are hidden, all else decides, or they do.
     double ms_of_byte = 0.0;
     Loads most;  ///< Limits of a shard.

@@ -9,7 +9,7 @@
 namespace neuroshard {
 namespace {
 
-/// Of a table's slices, in the order of columns and rows.
+/// `held` is in the order of columns and rows. Nothing: the table is not in this way.
 std::optional<std::vector<StateSlice>> slices_in_way(const Task& task,
                                                      std::span<const HeldSlice> held, Way way,
                                                      int group) {

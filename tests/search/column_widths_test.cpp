@@ -47,7 +47,9 @@ TEST(ColumnWidths, CutsColumnsThatHaveNoHalves) {
 TEST(ColumnWidths, FindsRoomForColumnsThatHaveNoHalves) {
   Task task = of_dims({100, 36}, 8);
   task.memory_bytes = task.tables[0].size_bytes() / 4;
-  for (Table& table : task.tables) table.rules.max_slices = 7;  // No row blocks on 8 devices.
+  for (Table& table : task.tables) {
+    table.rules.kinds = {ShardingKind::kTable, ShardingKind::kColumn};
+  }
   EXPECT_FALSE(planner_of(Effort::kFast, Cuts::kColumns).plan(task).plan);
   for (const Effort effort : {Effort::kFast, Effort::kDefault}) {
     const Planner planner = planner_of(effort);

@@ -68,7 +68,7 @@ void expect_cut_as_torchrec_cuts(const Plan& plan, const Task& task) {
     const int first = of_columns.begin()->device;
     // On all devices, a node, or a part of one.
     const int groups[] = {task.devices, 8, 4, 2};
-    const auto of_group = std::ranges::find_if(groups, [&](int group) {
+    const auto of_group = std::ranges::find_if(groups, [&, &of_columns = of_columns](int group) {
       return task.devices % group == 0 && first % group == 0 &&
              of_columns.begin()->rows == (table.rows + group - 1) / group;
     });

@@ -1,5 +1,6 @@
 #include "search/tables_of_kinds.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "plain_table.h"

@@ -198,7 +198,7 @@ TEST(TaskFile, ErrorsNameDeviceAndRule) {
   EXPECT_THAT(rule_error(R"({"kinds": "row"})"), StartsWith("a.json: table 0: rules: kinds"));
   EXPECT_THAT(rule_error(R"({"kinds": ["row_wise"]})"),
               HasSubstr("table 0: rules: kinds: there is no kind of sharding 'row_wise'; use one "
-                        "of table, column, row, table_row, grid, replicate"));
+                        "of table, column, row, table_row, grid, part_row, replicate"));
   EXPECT_THAT(rule_error(R"({"pinned": 3})"), HasSubstr("rules: unknown field 'pinned'"));
 }
 

@@ -161,7 +161,7 @@ TEST(RoomSearch, ReplicatesWhatFitsNowhereElse) {
   TableRules& rules = task.tables[0].rules;
   const std::vector<TableRules> sets = {
       {.no_split = true},
-      {.max_slices = 4},
+      {.max_slices = 1},
       {.kinds = {ShardingKind::kTable, ShardingKind::kColumn, ShardingKind::kReplicate}}};
   for (const TableRules& set : sets) {
     rules = set;
