@@ -78,6 +78,7 @@ TEST(NodeLinks, NoPlanIsDearerThanOneThatLeavesThemOut) {
         random.below(2) == 0 ? NodeLinks{.node_gb_s = 5.0} : NodeLinks{.between_nodes_gb_s = 2.0};
     Task unaware = task;
     unaware.links.reset();
+    unaware.exchange.deduplicate_by_table = false;  // Both are left out together.
     const Planner planner(builtin_weights(),
                           {.effort = seed % 2 == 0 ? Effort::kFast : Effort::kDefault,
                            .cuts = seed % 3 == 0 ? std::optional(Cuts::kColumns) : std::nullopt,
