@@ -146,12 +146,12 @@ def test_plans_are_made_of_slices() -> None:
         assert result.plan is not None
         by_device = result.slices_by_device()
         slices = [
-            (device, piece.table, piece.first_column, piece.dim)
+            (device, piece.table, piece.first_column, piece.dim, piece.first_row, piece.rows)
             for device, pieces in enumerate(by_device)
             for piece in pieces
         ]
         again = ns.slices_by_device(task, ns.plan_from_slices(task, slices))
-        key = lambda piece: (piece.table, piece.first_column, piece.dim)  # noqa: E731
+        key = lambda piece: (piece.table, piece.first_column, piece.first_row)  # noqa: E731
         assert [sorted(pieces, key=key) for pieces in again] == [sorted(pieces, key=key) for pieces in by_device]
 
 

@@ -144,7 +144,7 @@ def test_deduplicated_ids_count() -> None:
         assert (costs[1].cost_ms < 0.9 * costs[0].cost_ms) == cheaper
         assert ("makes no difference" in (costs[1].warning or "")) == (not cheaper)
         planned = ns.plan(deduplicated).cost
-        assert planned is not None and planned.cost_ms <= costs[1].cost_ms
+        assert planned is not None and planned.cost_ms <= 1.01 * costs[1].cost_ms
         priced = [ns.analytic_cost(task, plan).cost_ms for task in (usual, deduplicated)]
         assert (priced[1] < 0.9 * priced[0]) == cheaper
 
