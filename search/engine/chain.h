@@ -112,6 +112,8 @@ class Chain {
   /// Takes back all edits since begin_edits(), if the plan was whole then, unless it is cheaper
   /// now. Returns whether it is.
   bool keep_or_undo(bool was_whole);
+  /// Places what was put in, and settles the plan unless it is much dearer.
+  void settle_if_near(const StopCondition& stop);
   void settle_and_keep(std::uint64_t part, const StopCondition& stop) {
     settle_to_fit(part, stop);
     keep_or_undo(true);

@@ -250,6 +250,16 @@ void Chain::try_ladder(const StopCondition& stop) {
   settle_rungs({rungs.data(), std::min(rungs.size(), order_.more_rungs)}, order_.rungs, stop);
 }
 
+void Chain::settle_if_near(const StopCondition& stop) {
+  count_rebuild();
+  if (!rebuild_.place(0.0) || !apply_rebuilt()) return;
+  if (state_.sums.cost_ms > kWorstWay * current_ms_) {
+    prices_.undo(before_);
+  } else {
+    settle_and_keep(4, stop);
+  }
+}
+
 void Chain::try_replicas(const StopCondition& stop) {
   std::vector<std::pair<double, std::size_t>> numbers;
   for (const std::size_t number : numbers_of_replicas()) {
@@ -277,13 +287,7 @@ void Chain::try_deduplicated(const StopCondition& stop) {
       begin_edits();
       rebuild_.begin();
       neighbourhoods_.deduplicate(rebuild_, most, more);
-      count_rebuild();
-      if (!rebuild_.place(0.0) || !apply_rebuilt()) continue;
-      if (state_.sums.cost_ms > kWorstWay * current_ms_) {
-        prices_.undo(before_);
-      } else {
-        settle_and_keep(4, stop);
-      }
+      settle_if_near(stop);
     }
   }
 }
@@ -308,13 +312,7 @@ void Chain::try_ways(const StopCondition& stop) {
       rebuild_.begin();
       rebuild_.take_out(t);
       rebuild_.put_in(t, cut);
-      count_rebuild();
-      if (!rebuild_.place(0.0) || !apply_rebuilt()) continue;
-      if (state_.sums.cost_ms > kWorstWay * current_ms_) {
-        prices_.undo(before_);
-      } else {
-        settle_and_keep(4, stop);
-      }
+      settle_if_near(stop);
     }
   }
 }

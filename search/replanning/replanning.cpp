@@ -244,8 +244,6 @@ void Replanning::begin() {
   if (!budget_.bytes) budget_.bytes = kAnyBytes;
 }
 
-// Beyond what is on no device, something may have to give way to what has grown, and a device that
-// has been added is of use only if it gets something.
 std::vector<int> Replanning::still_deduplicated(const Plan& plan) const {
   std::vector<int> tables;
   for (std::size_t t = 0; t < order_.task.tables.size(); ++t) {
@@ -261,6 +259,8 @@ std::vector<int> Replanning::still_deduplicated(const Plan& plan) const {
   return tables;
 }
 
+// Beyond what is on no device, something may have to give way to what has grown, and a device that
+// has been added is of use only if it gets something.
 void Replanning::set_default_budget() {
   if (order_.request.ms_per_moved_gib > 0.0) {
     budget_.bytes = kAnyBytes;
