@@ -243,8 +243,7 @@ void Chain::try_ladder(const StopCondition& stop) {
   settle_whole(stop);
   rungs.erase(rungs.begin(), rungs.begin() + static_cast<std::ptrdiff_t>(few));
   for (std::size_t i = 1; i < to_climb.size(); ++i) {
-    Built other = climbed(to_climb[i], climbing, stop);
-    if (other.cost_ms < to_climb[i].cost_ms) rungs.push_back(std::move(other));
+    rungs.push_back(climbed(to_climb[i], climbing, stop));
   }
   std::ranges::stable_sort(rungs, {}, &Built::cost_ms);
   settle_rungs({rungs.data(), std::min(rungs.size(), order_.more_rungs)}, order_.rungs, stop);
