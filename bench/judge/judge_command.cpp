@@ -39,6 +39,7 @@ that no plan is below. CPU times are those of the plans, on one thread.
 Examples:
   nsbench judge --sets mlperf_dlrm_v2_criteo1tb_multihot --devices 8,16,32,64
   nsbench judge --seconds 2 --random-tasks 5
+  nsbench judge --random-tasks 10 --memory-gb 1000 --full 0.95
   nsbench judge --prices analytic --devices 8,64)";
 
 struct JudgeCommand {
@@ -47,18 +48,26 @@ struct JudgeCommand {
   std::string prices = "predicted";
   std::vector<std::string> efforts = {"fast", "default"};
   int random_tasks = 0;
+  double full = 0.0;
 };
 
 std::vector<PlanCase> cases_of(const JudgeCommand& options) {
   const TableSetOptions& sets = options.cases;
   std::vector<PlanCase> cases;
   if (options.random_tasks == 0) {
-    return table_set_cases(sets.folder, sets.names, sets.devices, sets.memory_gib);
+    cases = table_set_cases(sets.folder, sets.names, sets.devices, sets.memory_gib);
   }
-  for (const int devices : sets.devices) {
+  for (std::size_t i = 0; options.random_tasks > 0 && i < sets.devices.size(); ++i) {
+    const int devices = sets.devices[i];
     std::ranges::move(wide_cases(options.random_tasks, devices, sets.memory_gib,
                                  options.judge.seed + static_cast<std::uint64_t>(devices)),
                       std::back_inserter(cases));
+  }
+  if (options.full > 0.0) {
+    for (PlanCase& one : cases) {
+      one.task.memory_bytes = static_cast<std::int64_t>(static_cast<double>(total_bytes(one.task)) /
+                                                        (options.full * one.task.devices));
+    }
   }
   return cases;
 }
@@ -174,6 +183,10 @@ void add_judge_command(CLI::App& program, Action& chosen) {
                    "Drawn tasks on each number of devices, in place of table sets")
       ->capture_default_str()
       ->check(CLI::Range(0, 1000000));
+  command
+      ->add_option("--full", options->full,
+                   "Share of all memory that the tables take, in place of --memory-gb")
+      ->check(CLI::Range(0.01, 1.0));
   command->callback(
       [options, &chosen] { chosen = [options](std::ostream& out) { run_judge(*options, out); }; });
 }

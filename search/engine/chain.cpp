@@ -18,7 +18,7 @@ constexpr std::uint64_t kSettleOfDevice = 60;  // so many for each device,
 constexpr std::uint64_t kMostDevices = 64;     // up to so many;
 constexpr std::uint64_t kLeastSettle = 40;     // and no more than these,
 constexpr std::uint64_t kSettleOfSlice = 200;  // and these for each slice that can be moved.
-constexpr double kHottest = 0.003;             // First temperature, a share of the cost.
+constexpr double kHottest = 0.0015;            // First temperature, a share of the cost.
 constexpr double kSpread = 3.0;                // Lengths and temperatures differ by so much.
 constexpr double kGiveUp = 1.05;               // A third of it done, and dearer by so much.
 // By how much a rebuild may be dearer and still be kept, at first; half of it after so many edits.

@@ -81,24 +81,31 @@ class Chain {
   using Cuts = WayLadder::Cuts;
   struct Built {
     Cuts cuts;
+    const WayLadder::Rung* rung = nullptr;  ///< They come from.
     double columns_share = 0.0;
     double cost_ms = std::numeric_limits<double>::infinity();  ///< By rung_ms().
     std::int64_t missing_bytes = 0;
   };
   /// Plans of a WayLadder: the best few settle.
   void try_ladder(const StopCondition& stop);
-  [[nodiscard]] std::vector<Built> build_rungs(std::size_t most, const StopCondition& stop);
+  /// Borrows them.
+  [[nodiscard]] std::vector<Built> build_rungs(const std::vector<WayLadder::Rung>& of_ladder,
+                                               const StopCondition& stop);
   /// The first, and others that differ from those before in ways.
   [[nodiscard]] std::vector<Built> rungs_to_climb(const std::vector<Built>& rungs) const;
   /// In ascending order of cost. `number`: of the first of them.
   void settle_rungs(std::span<const Built> rungs, std::size_t number, const StopCondition& stop);
-  /// At most so many, the heaviest first.
-  [[nodiscard]] std::vector<int> heaviest_tables(std::size_t most) const;
-  /// Cuts one table after another otherwise, and keeps what costs less. Builds so often at most.
-  void cut_otherwise(Built& built, std::size_t builds, const StopCondition& stop);
+  /// A climb of a rung: other cuts of one table after another.
+  struct Climb {
+    double doubt;        ///< As in WayLadder::other_cuts().
+    std::size_t builds;  ///< It tries no more.
+  };
+  /// Keeps what costs less.
+  void cut_otherwise(const WayLadder& ladder, Built& built, const Climb& climb,
+                     const StopCondition& stop);
   /// Cut otherwise; then for memory above all, as long as some is missing.
-  [[nodiscard]] Built climbed(Built built, std::size_t builds, const StopCondition& stop);
-  [[nodiscard]] std::vector<TableCut> other_cuts(int table, const TableCut& now) const;
+  [[nodiscard]] Built climbed(const WayLadder& ladder, Built built, const Climb& climb,
+                              const StopCondition& stop);
   /// Sets what build() comes to. False: some slice has no place.
   bool price_built(Built& built);
   /// All tables that send less if they are deduplicated, half of them, ..., and the others.

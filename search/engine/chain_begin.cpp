@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kNumbersThatSettle = 4;  // So many numbers of replicas.
 
-constexpr std::size_t kTablesOfWays = 32;
+constexpr std::size_t kTablesOfWays = 6;
 constexpr double kWorstWay = 1.15;  // Over the current plan's cost, before it settles.
 
 // Rungs of a WayLadder that are placed, under these limits of columns if by estimates.
@@ -24,8 +24,10 @@ constexpr std::size_t kMostBuilds = 200;         // In the place of one that is 
 constexpr std::array kSharesOfColumns = {1.03, 1e12};
 constexpr double kWorstRung = 1.3;     // Over the current plan's cost.
 constexpr double kLeastGain = 0.0005;  // Cuts are taken in place of a rung's for no less.
-constexpr std::size_t kClimbs = 4;     // So many rungs, which differ in ways, are cut otherwise.
-constexpr int kFewSlices = 8;          // One on so many places, in place of a replica.
+constexpr std::size_t kClimbs = 6;     // So many rungs, which differ in ways, are cut otherwise.
+// By turns: those cuts first that estimates see as alike, and those of heavy tables. The latter
+// make room, too.
+constexpr std::array kDoubts = {0.3, 3.0};
 
 }  // namespace
 
@@ -106,11 +108,11 @@ bool Chain::price_built(Built& built) {
   return true;
 }
 
-std::vector<Chain::Built> Chain::build_rungs(std::size_t most, const StopCondition& stop) {
+std::vector<Chain::Built> Chain::build_rungs(const std::vector<WayLadder::Rung>& of_ladder,
+                                             const StopCondition& stop) {
   std::vector<Built> rungs;
-  const WayLadder ladder(state_, prices_, stop);
-  for (Cuts& cuts : ladder.best(most, stop)) {
-    Built built{.cuts = std::move(cuts)};
+  for (const WayLadder::Rung& rung : of_ladder) {
+    Built built{.cuts = rung.cuts, .rung = &rung};
     for (const double columns_share : kSharesOfColumns) {
       if (stop.reached()) return {};
       built.columns_share = columns_share;
@@ -125,67 +127,37 @@ std::vector<Chain::Built> Chain::build_rungs(std::size_t most, const StopConditi
   return rungs;
 }
 
-std::vector<TableCut> Chain::other_cuts(int table, const TableCut& now) const {
-  const TableWays::OfTable& ways = ways_.of(table);
-  std::vector<TableCut> cuts;
-  if (now.way != Way::kReplica) {
-    if (ways.replica) cuts.push_back({Way::kReplica, 1});
-    cuts.push_back({now.way, 2 * now.slices});
-    if (now.slices > 1) cuts.push_back({now.way, now.slices / 2});
-  }
-  for (const Way way : ways_.list()) {
-    if (way == now.way || !ways.may_be(way)) continue;
-    const int places = ways_.places(way);
-    if (now.way != Way::kReplica) {
-      cuts.push_back({way, std::min(now.slices, places)});
-      continue;
-    }
-    if (places >= kFewSlices) cuts.push_back({way, places / kFewSlices});
-    cuts.push_back({way, places});
-  }
-  return cuts;
-}
-
-std::vector<int> Chain::heaviest_tables(std::size_t most) const {
-  std::vector<int> tables = neighbourhoods_.by_load();
-  std::ranges::reverse(tables);
-  tables.resize(std::min(tables.size(), most));
-  return tables;
-}
-
-void Chain::cut_otherwise(Built& built, std::size_t builds, const StopCondition& stop) {
-  std::vector<std::size_t> index(state_.task().tables.size());
-  for (std::size_t i = 0; i < state_.tables().size(); ++i) {
-    index[static_cast<std::size_t>(state_.tables()[i])] = i;
-  }
-  const std::vector<int> heaviest = heaviest_tables(index.size());
+void Chain::cut_otherwise(const WayLadder& ladder, Built& built, const Climb& climb,
+                          const StopCondition& stop) {
+  std::size_t builds = climb.builds;
+  const std::vector<WayLadder::OtherCut> others =
+      ladder.other_cuts(*built.rung, climb.doubt, builds);
   Built other = built;
   for (bool gains = true; gains;) {
     gains = false;
-    for (const int t : heaviest) {
-      const std::size_t i = index[static_cast<std::size_t>(t)];
-      for (const TableCut& cut : other_cuts(t, built.cuts[i])) {
-        if (builds-- == 0 || stop.reached()) return;
-        other.cuts[i] = cut;
-        const bool has_places = price_built(other);
-        if (has_places && other.cost_ms < built.cost_ms - kLeastGain * std::abs(built.cost_ms)) {
-          built = other;
-          gains = true;
-          break;
-        }
-        other.cuts[i] = built.cuts[i];
+    for (const auto& [table, cut] : others) {
+      if (built.cuts[table] == cut) continue;
+      if (builds-- == 0 || stop.reached()) return;
+      other.cuts[table] = cut;
+      const bool has_places = price_built(other);
+      if (has_places && other.cost_ms < built.cost_ms - kLeastGain * std::abs(built.cost_ms)) {
+        built = other;
+        gains = true;
+      } else {
+        other.cuts[table] = built.cuts[table];
       }
     }
   }
 }
 
-Chain::Built Chain::climbed(Built built, std::size_t builds, const StopCondition& stop) {
-  cut_otherwise(built, builds, stop);
+Chain::Built Chain::climbed(const WayLadder& ladder, Built built, const Climb& climb,
+                            const StopCondition& stop) {
+  cut_otherwise(ladder, built, climb, stop);
   for (const double times : kTimesForRoom) {
     if (built.missing_bytes == 0) break;
     prices_.weigh_memory(times);
     price_built(built);
-    cut_otherwise(built, builds, stop);
+    cut_otherwise(ladder, built, {kDoubts.back(), climb.builds}, stop);
     prices_.weigh_memory(1.0);
     price_built(built);
   }
@@ -231,10 +203,16 @@ void Chain::try_ladder(const StopCondition& stop) {
       kPlacesOfRungs /
       std::max<std::size_t>(1, state_.tables().size() * static_cast<std::size_t>(ways_.devices()));
   const std::size_t climbing = std::min(builds, kMostBuilds);
-  std::vector<Built> rungs = build_rungs(std::clamp(builds, kFewestRungs, kMostRungs), stop);
+  const WayLadder ladder(state_, prices_, stop);
+  const std::vector<WayLadder::Rung> of_ladder =
+      ladder.best(std::clamp(builds, kFewestRungs, kMostRungs), stop);
+  std::vector<Built> rungs = build_rungs(of_ladder, stop);
   if (rungs.empty()) return;
   const std::vector<Built> to_climb = rungs_to_climb(rungs);
-  Built first = climbed(to_climb.front(), climbing, stop);
+  const auto climb = [&](std::size_t i) {
+    return climbed(ladder, to_climb[i], {kDoubts[i % kDoubts.size()], climbing}, stop);
+  };
+  Built first = climb(0);
   if (first.cost_ms < rungs.front().cost_ms) rungs.insert(rungs.begin(), std::move(first));
   const std::size_t few = std::min(rungs.size(), order_.rungs);
   settle_rungs({rungs.data(), few}, 0, stop);
@@ -243,7 +221,7 @@ void Chain::try_ladder(const StopCondition& stop) {
   settle_whole(stop);
   rungs.erase(rungs.begin(), rungs.begin() + static_cast<std::ptrdiff_t>(few));
   for (std::size_t i = 1; i < to_climb.size(); ++i) {
-    rungs.push_back(climbed(to_climb[i], climbing, stop));
+    rungs.push_back(climb(i));
   }
   std::ranges::stable_sort(rungs, {}, &Built::cost_ms);
   settle_rungs({rungs.data(), std::min(rungs.size(), order_.more_rungs)}, order_.rungs, stop);
@@ -301,7 +279,9 @@ void Chain::try_ways(const StopCondition& stop) {
     if (!ways_.is_on_device(way) && ways_.places(way) > 1)
       tries.push_back({way, ways_.places(way)});
   }
-  for (const int t : heaviest_tables(kTablesOfWays)) {
+  const std::vector<int>& by_load = neighbourhoods_.by_load();
+  for (std::size_t i = 0; i < std::min(by_load.size(), kTablesOfWays); ++i) {
+    const int t = by_load[by_load.size() - 1 - i];
     for (const TableCut& cut : tries) {
       if (stop.reached()) return;
       if (!ways_.of(t).may_be(cut.way) || state_.way_of(t) == cut.way) continue;

@@ -27,7 +27,7 @@ constexpr double kDevicesOfAllEdits = 8.0;
 constexpr double kLeastEdits = 2000.0;
 // So many rungs of the ladder that begins everything settle.
 constexpr std::size_t kRungs = 5;
-constexpr std::size_t kMoreRungs = 5;
+constexpr std::size_t kMoreRungs = 3;
 constexpr std::uint64_t kTimesForThorough = 12;
 constexpr std::uint64_t kPartsForFast = 8;
 constexpr std::size_t kChains = 2;

@@ -20,6 +20,7 @@ constexpr std::size_t kMostStepsOfPrice = 14;
 constexpr std::size_t kStepsTimesTables = 20000;
 constexpr double kLowered = 0.8;  // A limit is lowered to so much of what the largest shard has.
 constexpr double kBeyondLimit = 1e3;  // Where no way keeps to a limit.
+constexpr double kNearLimit = 1.0;    // Where a cut is to be tried though it may not.
 // Devices come out uneven by this share of the largest shard.
 constexpr double kUnbalanced = 0.25;
 // The price of memory is doubled until all fit, or so often.
@@ -158,25 +159,66 @@ double WayLadder::all_reduce_ms(double dense_bytes) const {
   return model == nullptr ? 0.0 : model->all_reduce_ms(static_cast<int>(devices_), dense_bytes);
 }
 
+double WayLadder::ms_of(const Option& option, const Prices& prices, double beyond_limits) {
+  double shared_ms = prices.ids * option.mean_ms[kIds];
+  for (std::size_t i = 0; i < kIds; ++i) shared_ms += option.mean_ms[i];
+  double ms = (option.fits ? 0.0 : kNoRoomMs) +
+              prices.ms_of_byte * static_cast<double>(option.bytes) +
+              prices.replicas * option.replica_ms;
+  ms += option.in_blocks ? prices.blocks * shared_ms : shared_ms;
+  for (std::size_t i = 0; i < option.largest.size(); ++i) {
+    ms += beyond_limits * std::max(0.0, option.largest[i] - prices.most[i]);
+  }
+  return ms;
+}
+
 const WayLadder::Option& WayLadder::cheapest(const std::vector<Option>& options,
                                              const Prices& prices) const {
   const Option* best = nullptr;
   double least = std::numeric_limits<double>::infinity();
   for (const Option& option : options) {
-    double ms = (option.fits ? 0.0 : kNoRoomMs) +
-                prices.ms_of_byte * static_cast<double>(option.bytes) +
-                prices.replicas * option.replica_ms;
-    double shared_ms = prices.ids * option.mean_ms[kIds];
-    for (std::size_t i = 0; i < kIds; ++i) shared_ms += option.mean_ms[i];
-    ms += option.in_blocks ? prices.blocks * shared_ms : shared_ms;
-    for (std::size_t i = 0; i < option.largest.size(); ++i) {
-      ms += kBeyondLimit * std::max(0.0, option.largest[i] - prices.most[i]);
-    }
+    const double ms = ms_of(option, prices, kBeyondLimit);
     if (best != nullptr && !(ms < least)) continue;
     best = &option;
     least = ms;
   }
   return *best;
+}
+
+std::vector<WayLadder::OtherCut> WayLadder::other_cuts(const Rung& rung, double doubt,
+                                                       std::size_t most) const {
+  struct Candidate {
+    OtherCut other;
+    double key;
+  };
+  std::vector<Candidate> all;
+  for (std::size_t t = 0; t < options_.size(); ++t) {
+    const TableCut& now = rung.cuts[t];
+    const auto own = std::ranges::find(options_[t], now, &Option::cut);
+    const double own_ms = (1.0 + doubt) * ms_of(*own, rung.prices, kNearLimit);
+    const std::size_t first = all.size();
+    for (const Option& option : options_[t]) {
+      const TableCut& cut = option.cut;
+      const Candidate one{{t, cut}, ms_of(option, rung.prices, kNearLimit) - own_ms};
+      if (cut.way == now.way) {
+        if (cut.slices == 2 * now.slices || now.slices == 2 * cut.slices) all.push_back(one);
+        continue;
+      }
+      const auto same_way =
+          std::find_if(all.begin() + static_cast<std::ptrdiff_t>(first), all.end(),
+                       [&](const Candidate& other) { return other.other.cut.way == cut.way; });
+      if (same_way == all.end()) {
+        all.push_back(one);
+      } else if (one.key < same_way->key) {
+        *same_way = one;
+      }
+    }
+  }
+  std::ranges::stable_sort(all, {}, &Candidate::key);
+  all.resize(std::min(all.size(), most));
+  std::vector<OtherCut> others;
+  for (const Candidate& one : all) others.push_back(one.other);
+  return others;
 }
 
 WayLadder::Rung WayLadder::rung(Prices& prices, double room_share) const {
@@ -217,6 +259,7 @@ WayLadder::Rung WayLadder::rung(Prices& prices, double room_share) const {
     for (std::size_t i = 0; i < kIds; ++i) rung.cost_ms += of_device_ms(i);
     rung.cost_ms = prices_.with_ids_ms(rung.cost_ms, of_device_ms(kIds));
     rung.room_share = bytes / room_bytes_;
+    rung.prices = prices;
     if (rung.room_share <= room_share) return rung;
     const double ms = std::accumulate(mean_ms.begin(), mean_ms.end(), kLeastMs);
     prices.ms_of_byte =
@@ -243,21 +286,21 @@ std::optional<WayLadder::Rung> WayLadder::lower(const Rung& now, Prices& prices,
   return best;
 }
 
-std::vector<WayLadder::Cuts> WayLadder::best(std::size_t most, const StopCondition& stop) const {
+std::vector<WayLadder::Rung> WayLadder::best(std::size_t most, const StopCondition& stop) const {
   if (options_.empty()) return {};
   std::array<std::vector<Rung>, kPricesOfBlocks.size()> rungs;
   for (std::size_t i = 0; i < rungs.size(); ++i) {
     rungs[i] = rungs_at(kPricesOfBlocks[i], stop);
     std::ranges::stable_sort(rungs[i], {}, &Rung::cost_ms);
   }
-  std::vector<Cuts> best;
+  std::vector<Rung> best;
   for (std::size_t i = 0; best.size() < most; ++i) {
     bool any = false;
     for (std::vector<Rung>& of_price : rungs) {
       if (i >= of_price.size() || best.size() == most) continue;
       any = true;
-      if (std::ranges::find(best, of_price[i].cuts) == best.end()) {
-        best.push_back(std::move(of_price[i].cuts));
+      if (std::ranges::find(best, of_price[i].cuts, &Rung::cuts) == best.end()) {
+        best.push_back(std::move(of_price[i]));
       }
     }
     if (!any) break;

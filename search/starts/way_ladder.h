@@ -26,16 +26,41 @@ class WayLadder {
   /// are no cuts.
   WayLadder(const PlanState& state, StatePrices& prices, const StopCondition& stop);
 
-  /// At most so many, those first that seem to cost least; fewer at `stop`.
-  [[nodiscard]] std::vector<Cuts> best(std::size_t most, const StopCondition& stop) const;
-
- private:
   /// Compute time, columns and ids, in milliseconds of a device.
   static constexpr std::size_t kTimes = 3;
-  static constexpr std::size_t kIds = kTimes - 1;
-  using Times = std::array<double, kTimes>;
   /// These times, and the share of a device's room.
   using Loads = std::array<double, kTimes + 1>;
+  struct Prices {
+    double replicas;  ///< Many together take less than the sum of each alone.
+    double blocks;    ///< Row blocks seem to cost so many times as much.
+    double ids;       ///< Where they are hidden, all else decides, or they do.
+    double ms_of_byte = 0.0;
+    Loads most;  ///< Limits of a shard.
+  };
+  struct Rung {
+    Cuts cuts;
+    Prices prices;  ///< By these the cuts take least.
+    double cost_ms = 0.0;
+    Loads largest{};
+    double room_share = 0.0;  ///< All tables take.
+  };
+  /// At most so many, those first that seem to cost least; fewer at `stop`.
+  [[nodiscard]] std::vector<Rung> best(std::size_t most, const StopCondition& stop) const;
+
+  struct OtherCut {
+    std::size_t table;  ///< Index of PlanState::tables().
+    TableCut cut;
+  };
+  /// Cuts that a table may have in place of a rung's: in its way twice and half the slices, in each
+  /// other way those that take least. At most so many, the most promising first: estimates may be
+  /// wrong by `doubt` times what a table takes, so that heavy tables come first, and among alike
+  /// ones cuts that take little more than the rung's.
+  [[nodiscard]] std::vector<OtherCut> other_cuts(const Rung& rung, double doubt,
+                                                 std::size_t most) const;
+
+ private:
+  static constexpr std::size_t kIds = kTimes - 1;
+  using Times = std::array<double, kTimes>;
   struct Option {
     TableCut cut;
     bool in_blocks = false;   ///< Rows are.
@@ -48,22 +73,12 @@ class WayLadder {
     std::int64_t bytes = 0;  ///< On all devices together.
     bool fits = true;        ///< Its largest shard beside others, and all of it alone.
   };
-  struct Prices {
-    double replicas;  ///< Many together take less than the sum of each alone.
-    double blocks;    ///< Row blocks seem to cost so many times as much.
-    double ids;       ///< Where they are hidden, all else decides, or they do.
-    double ms_of_byte = 0.0;
-    Loads most;  ///< Limits of a shard.
-  };
-  struct Rung {
-    double cost_ms = 0.0;
-    Loads largest{};
-    double room_share = 0.0;  ///< That all tables take.
-    Cuts cuts;
-  };
   /// All that a price of blocks comes to.
   [[nodiscard]] std::vector<Rung> rungs_at(double price_of_blocks, const StopCondition& stop) const;
   void add_options(const PlanState& state, StatePrices& prices, int table);
+  /// Takes so much of the devices; loads count so many times beyond limits.
+  [[nodiscard]] static double ms_of(const Option& option, const Prices& prices,
+                                    double beyond_limits);
   [[nodiscard]] const Option& cheapest(const std::vector<Option>& options,
                                        const Prices& prices) const;
   [[nodiscard]] double all_reduce_ms(double dense_bytes) const;

@@ -45,8 +45,13 @@ class Climber {
 
   [[nodiscard]] std::vector<WayLadder::Cuts> best(std::size_t most,
                                                   const StopCondition& stop = {}) {
-    return WayLadder(state_, prices_, stop).best(most, stop);
+    std::vector<WayLadder::Cuts> cuts;
+    for (const WayLadder::Rung& rung : WayLadder(state_, prices_, stop).best(most, stop)) {
+      cuts.push_back(rung.cuts);
+    }
+    return cuts;
   }
+  [[nodiscard]] WayLadder ladder() { return {state_, prices_, {}}; }
   [[nodiscard]] const TableWays& ways() const { return ways_; }
   [[nodiscard]] const std::vector<int>& tables() const { return state_.tables(); }
   [[nodiscard]] const Task& task() const { return canonical_.task; }
@@ -133,6 +138,53 @@ TEST(WayLadder, BestsAreDifferentAndFewerAreTheFirstOfMore) {
     }
     std::vector<WayLadder::Cuts> few = climber.best(3);
     EXPECT_TRUE(std::equal(few.begin(), few.end(), many.begin()));
+  }
+}
+
+TEST(WayLadder, OtherCutsAreThoseThatRulesAllowOnceEach) {
+  for (std::uint64_t seed = 0; seed < repetitions(60); ++seed) {
+    SCOPED_TRACE(seed);
+    const Task task = task_of(seed);
+    if (task.devices < 2) continue;
+    Climber climber(task);
+    const WayLadder ladder = climber.ladder();
+    for (const WayLadder::Rung& rung : ladder.best(3, {})) {
+      const std::vector<WayLadder::OtherCut> others = ladder.other_cuts(rung, 0.3, 1000);
+      for (std::size_t i = 0; i < others.size(); ++i) {
+        const auto& [index, cut] = others[i];
+        const int table = climber.tables()[index];
+        const TableCut& now = rung.cuts[index];
+        EXPECT_TRUE(climber.ways().of(table).may_be(cut.way)) << table;
+        EXPECT_NE(cut, now);
+        EXPECT_TRUE(cut.way != now.way || cut.slices == 2 * now.slices ||
+                    now.slices == 2 * cut.slices);
+        for (std::size_t k = 0; k < i && cut.way != now.way; ++k) {
+          EXPECT_FALSE(others[k].table == index && others[k].cut.way == cut.way) << table;
+        }
+      }
+      // Fewer are the first of more.
+      const std::vector<WayLadder::OtherCut> few = ladder.other_cuts(rung, 0.3, 3);
+      ASSERT_EQ(few.size(), std::min<std::size_t>(3, others.size()));
+      for (std::size_t i = 0; i < few.size(); ++i) EXPECT_EQ(few[i].cut, others[i].cut);
+    }
+  }
+}
+
+// The task has one table that takes nearly all, and others that take hardly anything.
+TEST(WayLadder, OtherCutsOfHeavyTablesComeFirst) {
+  Task task;
+  task.devices = 8;
+  task.memory_bytes = std::int64_t{1} << 36;
+  for (int i = 0; i < 10; ++i) task.tables.push_back(plain_table(1000 + i, 8, 1.0));
+  task.tables.push_back(plain_table(1'000'000, 128, 200.0));
+  Climber climber(task);
+  const WayLadder ladder = climber.ladder();
+  const WayLadder::Rung rung = ladder.best(1, {}).front();
+  const std::vector<WayLadder::OtherCut> others = ladder.other_cuts(rung, 3.0, 2);
+  ASSERT_EQ(others.size(), 2U);
+  for (const WayLadder::OtherCut& other : others) {
+    EXPECT_EQ(climber.task().tables[static_cast<std::size_t>(climber.tables()[other.table])].dim,
+              128);
   }
 }
 
