@@ -138,7 +138,7 @@ class Chain {
   [[nodiscard]] bool prices_rungs_by_heads() const {
     return ways_.options().storage.ms_per_gib == 0.0;
   }
-  /// Near to what runs, other numbers of replicas, as many of the first ones as moves allow.
+  /// Other numbers of replicas, as many of the first ones as moves allow.
   void try_replicas(const StopCondition& stop);
   bool build_replicas(std::size_t count);
   [[nodiscard]] std::vector<std::size_t> numbers_of_replicas() const;

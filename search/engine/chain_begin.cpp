@@ -41,6 +41,7 @@ void Chain::begin(const StopCondition& stop) {
   if (!state_.is_whole()) return;
   settle_whole(stop);
   if (!order_.ways) return;
+  if (!moves_are_limited()) try_replicas(stop);
   try_deduplicated(stop);
   try_ways(stop);
 }
@@ -87,10 +88,10 @@ std::vector<std::size_t> Chain::numbers_of_replicas() const {
   std::vector<std::size_t> numbers;
   const std::size_t most = neighbourhoods_.replicas_first().size();
   for (std::size_t n = 0; n <= most; n = n < 4 ? n + 1 : n * 5 / 4 + 1) numbers.push_back(n);
-  // Near to what runs.
+  // Near to what is there. Some of that may have no room as a replica any more.
   const auto now = static_cast<std::size_t>(state_.sums.replica_count);
   for (const std::size_t apart : {std::size_t{0}, std::size_t{1}, std::size_t{2}, std::size_t{3}}) {
-    if (apart <= now) numbers.push_back(now - apart);
+    if (apart <= now && now - apart <= most) numbers.push_back(now - apart);
     if (now + apart <= most) numbers.push_back(now + apart);
   }
   std::ranges::sort(numbers);

@@ -85,7 +85,7 @@ TEST(DeduplicatedTables, AreThoseThatGainByIt) {
       analytic_plan_cost(machine().gpu, machine().network, by_table(task), *chosen.plan).cost_ms;
   EXPECT_NEAR(chosen.cost.cost_ms / priced_ms, 1.0, 0.1);
   EXPECT_LT(priced_ms,
-            0.92 * analytic_plan_cost(machine().gpu, machine().network, task, *sums.plan).cost_ms);
+            0.93 * analytic_plan_cost(machine().gpu, machine().network, task, *sums.plan).cost_ms);
   // Each device finds rows and pools what comes back; all take as long.
   for (const DeviceCost& device : chosen.cost.devices) EXPECT_GT(device.replicas_ms, 0.0);
   // Plans of columns alone, and baselines, deduplicate nothing.
