@@ -155,12 +155,12 @@ TEST_F(Binary, FileTooLargeLeavesNoPartOfAFile) {
 
 TEST_F(Binary, ResumesAfterTheLinesThatWereFinished) {
   const auto plan = [&](const std::string& output, const std::string& devices,
-                        const std::string& prefix) {
-    return run(
-        {"plan", "--tables", golden("tables/table_configs.json"), "--tasks",
-         golden("tasks/4gpu_dim64.txt"), "--devices", devices, "--memory-gb", "4", "--algorithm",
-         "dim_greedy", "--format", "jsonl", "--output", folder_ / output, "--resume"},
-        "", prefix);
+                        const std::string& prefix, const std::string& sent_as = "fp32") {
+    return run({"plan", "--tables", golden("tables/table_configs.json"), "--tasks",
+                golden("tasks/4gpu_dim64.txt"), "--devices", devices, "--memory-gb", "4",
+                "--algorithm", "dim_greedy", "--exchange-types", "forward=" + sent_as, "--format",
+                "jsonl", "--output", folder_ / output, "--resume"},
+               "", prefix);
   };
   const auto plans_in = [&](const std::string& name) {
     std::vector<std::string> lines = lines_of(contents_of(folder_ / name));
@@ -176,9 +176,10 @@ TEST_F(Binary, ResumesAfterTheLinesThatWereFinished) {
   const auto kept = lines_of(partial);
   EXPECT_GT(kept.size(), 3U);
   EXPECT_LT(kept.size(), 100U);
-  const Outcome other = plan("plans", "2", "");  // Another task.
-  EXPECT_EQ(other.code, 2);
-  EXPECT_THAT(other.err, HasSubstr("plans.partial: was begun with other tasks"));
+  for (const Outcome& other : {plan("plans", "2", ""), plan("plans", "4", "", "fp16")}) {
+    EXPECT_EQ(other.code, 2);
+    EXPECT_THAT(other.err, HasSubstr("plans.partial: was begun with other tasks"));
+  }
   // The line of task 1 is deleted, and task 2 is called cheaper.
   std::string damaged = kept[0] + '\n' + kept[1] + '\n';
   for (std::size_t i = 3; i < kept.size(); ++i) damaged += kept[i] + '\n';

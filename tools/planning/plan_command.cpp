@@ -134,7 +134,7 @@ int run_plan(const PlanCommand& command, Console& console) {
   if (command.asks_what_if()) {
     return plan_what_ifs(command, format, loaded, models, planner, console);
   }
-  if (command.resume) return plan_resumably(command, loaded, planner, models.models, console);
+  if (command.resume) return plan_resumably(command, loaded, planner, console);
   return (one ? plan_one : plan_many)(command, format, loaded, planner, models.origin, console);
 }
 

@@ -41,7 +41,7 @@ struct PlanCommand {
 int plan_many(const PlanCommand& command, OutputFormat format, const LoadedTasks& loaded,
               const Planner& planner, const std::string& weights, Console& console);
 int plan_resumably(const PlanCommand& command, const LoadedTasks& loaded, const Planner& planner,
-                   const CostModels& models, Console& console);
+                   Console& console);
 int plan_what_ifs(const PlanCommand& command, OutputFormat format, const LoadedTasks& loaded,
                   const LoadedModels& models, const Planner& planner, Console& console);
 

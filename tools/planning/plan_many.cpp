@@ -9,7 +9,6 @@
 #include "neuroshard/error.h"
 #include "neuroshard/plan_file.h"
 #include "neuroshard/version.h"
-#include "neuroshard/weights.h"
 #include "tools/console/progress_bar.h"
 #include "tools/console/resumable_lines.h"
 #include "tools/planning/batch_end.h"
@@ -73,9 +72,9 @@ void add_row(BatchReport& batch, int index, const Task& task, const PlanOutcome&
   batch.add(index, task, *outcome);
 }
 
-// All that decides the plans: not the backend, nor the number of threads.
-std::uint64_t fingerprint_of(const PlanCommand& command, const LoadedTasks& loaded,
-                             const CostModels& models) {
+// All that decides the lines. A planner's fingerprint knows neither names nor order of tables, nor
+// the version.
+std::uint64_t fingerprint_of(const Planner& planner, const LoadedTasks& loaded) {
   Fingerprint fingerprint;
   const auto add_number = [&](auto value) {
     fingerprint.add({reinterpret_cast<const char*>(&value), sizeof value});
@@ -89,32 +88,14 @@ std::uint64_t fingerprint_of(const PlanCommand& command, const LoadedTasks& load
     }
   };
   fingerprint.add(NEUROSHARD_VERSION);
-  fingerprint.add(serialize_weights(models));
-  fingerprint.add(command.search.algorithm);
-  fingerprint.add(command.search.effort);
-  fingerprint.add(command.search.cuts);
-  const PlannerOptions& planner = command.search.planner;
-  const SearchOptions& search = planner.search;
-  for (const int size : {search.beam_width, search.candidates, search.max_splits, search.grid_steps,
-                         search.memory_splits ? 1 : 0, planner.equal_widths ? 1 : 0}) {
-    add_number(size);
-  }
-  add_number(planner.seed);
   for (std::size_t i = 0; i < loaded.tasks.size(); ++i) {
-    const Task& task = loaded.tasks[i];
-    fingerprint.add(loaded.errors[i] ? loaded.errors[i]->what() : "");
     add_number(loaded.indices[i]);
-    add_number(task.devices);
-    add_number(task.memory_bytes);
-    add_number(task.reserved.bytes);
-    add_number(task.reserved.share);
-    add_number(task.device_list.size());
-    for (const Device& device : task.device_list) {
-      add_number(device.memory_bytes);
-      add_number(device.base_ms);
-      add_number(device.base_bytes);
-      add_number(device.speed);
+    if (loaded.errors[i]) {
+      fingerprint.add(loaded.errors[i]->what());
+      continue;
     }
+    const Task& task = loaded.tasks[i];
+    add_number(planner.fingerprint(task));
     for (const Table& table : task.tables) {
       fingerprint.add(table.name);
       std::apply([&](const auto&... fields) { (add(fields), ...); }, kind_of(table));
@@ -156,10 +137,9 @@ int plan_many(const PlanCommand& command, OutputFormat format, const LoadedTasks
 }
 
 int plan_resumably(const PlanCommand& command, const LoadedTasks& loaded, const Planner& planner,
-                   const CostModels& models, Console& console) {
+                   Console& console) {
   const ResultOutput probe(console, command.output);
-  ResumableLines lines(command.output, fingerprint_of(command, loaded, models),
-                       loaded.tasks.size());
+  ResumableLines lines(command.output, fingerprint_of(planner, loaded), loaded.tasks.size());
   if (!lines.damage().empty()) warn(lines.damage(), console);
   BatchEnd end;
   std::vector<std::size_t> missing;
