@@ -103,10 +103,11 @@ std::optional<Plan> Portfolio::start(const Consider& consider, SearchStats& stat
     }
     add_work_of(chain, stats);
   };
-  run_chain(effort == Effort::kFast ? 0 : kMoreRungs);
-  // Where none of the first rungs fits, fewer rungs go on otherwise, and may be cheaper.
+  const bool fast = effort == Effort::kFast;
+  run_chain(fast ? 0 : kMoreRungs);
+  // Where none of the first rungs fits, more or fewer rungs go on otherwise, and may be cheaper.
   const auto is_first = [](const Chain::Settled& rung) { return rung.rung < kRungs; };
-  if (effort != Effort::kFast && std::ranges::none_of(rungs, is_first)) run_chain(0);
+  if (std::ranges::none_of(rungs, is_first)) run_chain(fast ? kMoreRungs : 0);
   std::ranges::stable_sort(rungs, {}, &Chain::Settled::cost_ms);
   for (Chain::Settled& rung : rungs) {
     rung.plan = canonical.plan_of_listed(rung.plan);
