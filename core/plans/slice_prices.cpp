@@ -15,6 +15,11 @@ constexpr std::array kKindsOfBlocks = {ShardingKind::kRow, ShardingKind::kTableR
 
 }  // namespace
 
+bool prices_blocks(const Backend& backend) {
+  return std::ranges::any_of(
+      kKindsOfBlocks, [&](ShardingKind kind) { return backend.kind_price(kind) != nullptr; });
+}
+
 const KindPrice* price_of_blocks(const Backend& backend, std::span<const ShardingKind> kinds) {
   for (const ShardingKind kind : kKindsOfBlocks) {
     if (std::ranges::find(kinds, kind) == kinds.end()) continue;
@@ -33,9 +38,7 @@ double priced_ms(const KindPrice& price, const Table& table, int dim, double sha
 }
 
 SlicePrices::SlicePrices(const Backend& backend, const Task& task, const Plan& plan) : task_(task) {
-  const bool any = std::ranges::any_of(
-      kKindsOfBlocks, [&](ShardingKind kind) { return backend.kind_price(kind) != nullptr; });
-  if (!any || !has_row_blocks(task, plan)) return;
+  if (!prices_blocks(backend) || !has_row_blocks(task, plan)) return;
   for (const std::vector<ShardingKind>& kinds : sharding_kinds(task, plan)) {
     of_table_.push_back(price_of_blocks(backend, kinds));
   }

@@ -27,6 +27,8 @@ class SlicePrices {
   std::vector<const KindPrice*> of_table_;  ///< [tables], null: none; empty: none of all.
 };
 
+/// Whether row blocks of any kind have a price.
+[[nodiscard]] bool prices_blocks(const Backend& backend);
 /// The price of row blocks of a table that is of these kinds in a plan; null: models predict them.
 [[nodiscard]] const KindPrice* price_of_blocks(const Backend& backend,
                                                std::span<const ShardingKind> kinds);

@@ -172,17 +172,16 @@ double WayLadder::ms_of(const Option& option, const Prices& prices, double beyon
   return ms;
 }
 
-const WayLadder::Option& WayLadder::cheapest(const std::vector<Option>& options,
-                                             const Prices& prices) const {
-  const Option* best = nullptr;
+std::uint32_t WayLadder::cheapest(const std::vector<Option>& options, const Prices& prices) {
+  std::uint32_t best = 0;
   double least = std::numeric_limits<double>::infinity();
-  for (const Option& option : options) {
-    const double ms = ms_of(option, prices, kBeyondLimit);
-    if (best != nullptr && !(ms < least)) continue;
-    best = &option;
+  for (std::uint32_t i = 0; i < options.size(); ++i) {
+    const double ms = ms_of(options[i], prices, kBeyondLimit);
+    if (!(ms < least)) continue;
+    best = i;
     least = ms;
   }
-  return *best;
+  return best;
 }
 
 std::vector<WayLadder::OtherCut> WayLadder::other_cuts(const Rung& rung, double doubt,
@@ -206,7 +205,7 @@ std::vector<WayLadder::OtherCut> WayLadder::other_cuts(const Rung& rung, double 
       }
       const auto same_way =
           std::find_if(all.begin() + static_cast<std::ptrdiff_t>(first), all.end(),
-                       [&](const Candidate& other) { return other.other.cut.way == cut.way; });
+                       [&](const Candidate& known) { return known.other.cut.way == cut.way; });
       if (same_way == all.end()) {
         all.push_back(one);
       } else if (one.key < same_way->key) {
@@ -221,10 +220,13 @@ std::vector<WayLadder::OtherCut> WayLadder::other_cuts(const Rung& rung, double 
   return others;
 }
 
-WayLadder::Rung WayLadder::rung(Prices& prices, double room_share) const {
-  Rung rung;
-  rung.cuts.resize(options_.size());
-  for (int look = 0; look < kLooksAtMemory; ++look) {
+// Others only get dearer by a lower limit, so an option that keeps to it stays the cheapest.
+WayLadder::Estimate WayLadder::rung(Prices& prices, double room_share, const Estimate* higher,
+                                    std::size_t lowered) const {
+  Estimate rung;
+  rung.chosen.resize(options_.size());
+  if (higher != nullptr && higher->prices.ms_of_byte != prices.ms_of_byte) higher = nullptr;
+  for (int look = 0; look < kLooksAtMemory; ++look, higher = nullptr) {
     Times mean_ms{};
     rung.largest = {};
     double bytes = 0.0;
@@ -233,8 +235,10 @@ WayLadder::Rung WayLadder::rung(Prices& prices, double room_share) const {
     std::fill(sum_.begin(), sum_.end(), 0.0F);
     bool any_replica = false;
     for (std::size_t t = 0; t < options_.size(); ++t) {
-      const Option& option = cheapest(options_[t], prices);
-      rung.cuts[t] = option.cut;
+      const bool stays = higher != nullptr &&
+                         options_[t][higher->chosen[t]].largest[lowered] <= prices.most[lowered];
+      rung.chosen[t] = stays ? higher->chosen[t] : cheapest(options_[t], prices);
+      const Option& option = options_[t][rung.chosen[t]];
       for (std::size_t i = 0; i < kTimes; ++i) mean_ms[i] += option.mean_ms[i];
       for (std::size_t i = 0; i < rung.largest.size(); ++i) {
         rung.largest[i] = std::max(rung.largest[i], option.largest[i]);
@@ -269,15 +273,16 @@ WayLadder::Rung WayLadder::rung(Prices& prices, double room_share) const {
   return rung;
 }
 
-std::optional<WayLadder::Rung> WayLadder::lower(const Rung& now, Prices& prices, double room_share,
-                                                const StopCondition& stop) const {
-  std::optional<Rung> best;
+std::optional<WayLadder::Estimate> WayLadder::lower(const Estimate& now, Prices& prices,
+                                                    double room_share,
+                                                    const StopCondition& stop) const {
+  std::optional<Estimate> best;
   const Prices before = prices;
   const std::size_t limits = now.room_share > kSharesOfRoom.back() ? kTimes + 1 : kTimes;
   for (std::size_t i = 0; i < limits && !stop.reached(); ++i) {
     Prices lowered = before;
     lowered.most[i] = kLowered * now.largest[i];
-    Rung tried = rung(lowered, room_share);
+    Estimate tried = rung(lowered, room_share, &now, i);
     if (!(tried.largest[i] < now.largest[i])) continue;
     if (best && !(tried.cost_ms < best->cost_ms)) continue;
     best = std::move(tried);
@@ -288,31 +293,39 @@ std::optional<WayLadder::Rung> WayLadder::lower(const Rung& now, Prices& prices,
 
 std::vector<WayLadder::Rung> WayLadder::best(std::size_t most, const StopCondition& stop) const {
   if (options_.empty()) return {};
-  std::array<std::vector<Rung>, kPricesOfBlocks.size()> rungs;
+  std::array<std::vector<Estimate>, kPricesOfBlocks.size()> rungs;
   for (std::size_t i = 0; i < rungs.size(); ++i) {
     rungs[i] = rungs_at(kPricesOfBlocks[i], stop);
-    std::ranges::stable_sort(rungs[i], {}, &Rung::cost_ms);
+    std::ranges::stable_sort(rungs[i], {}, &Estimate::cost_ms);
   }
-  std::vector<Rung> best;
+  std::vector<Estimate> best;
   for (std::size_t i = 0; best.size() < most; ++i) {
     bool any = false;
-    for (std::vector<Rung>& of_price : rungs) {
+    for (std::vector<Estimate>& of_price : rungs) {
       if (i >= of_price.size() || best.size() == most) continue;
       any = true;
-      if (std::ranges::find(best, of_price[i].cuts, &Rung::cuts) == best.end()) {
+      if (std::ranges::find(best, of_price[i].chosen, &Estimate::chosen) == best.end()) {
         best.push_back(std::move(of_price[i]));
       }
     }
     if (!any) break;
   }
-  return best;
+  std::vector<Rung> with_cuts;
+  for (const Estimate& one : best) {
+    Rung& rung = with_cuts.emplace_back(Rung{.cuts = {}, .prices = one.prices});
+    for (std::size_t t = 0; t < options_.size(); ++t) {
+      rung.cuts.push_back(options_[t][one.chosen[t]].cut);
+    }
+  }
+  return with_cuts;
 }
 
-std::vector<WayLadder::Rung> WayLadder::rungs_at(double price_of_blocks,
-                                                 const StopCondition& stop) const {
-  std::vector<Rung> rungs;
-  const auto keep = [&](const Rung& rung) {
-    if (std::ranges::find(rungs, rung.cuts, &Rung::cuts) == rungs.end()) rungs.push_back(rung);
+std::vector<WayLadder::Estimate> WayLadder::rungs_at(double price_of_blocks,
+                                                     const StopCondition& stop) const {
+  std::vector<Estimate> rungs;
+  const auto keep = [&](const Estimate& rung) {
+    if (std::ranges::find(rungs, rung.chosen, &Estimate::chosen) == rungs.end())
+      rungs.push_back(rung);
   };
   const std::span<const double> prices_of_ids =
       prices_.overlap().ids && prices_.ms_of_lookup_unit() > 0.0
@@ -328,7 +341,7 @@ std::vector<WayLadder::Rung> WayLadder::rungs_at(double price_of_blocks,
                       .blocks = price_of_blocks,
                       .ids = ids,
                       .most = {kNoRoomMs, kNoRoomMs, kNoRoomMs, kNoRoomMs}};
-        std::optional<Rung> now = rung(prices, room_share);
+        std::optional<Estimate> now = rung(prices, room_share, nullptr, 0);
         for (std::size_t step = 0; now; ++step) {
           keep(*now);
           fullest = std::max(fullest, now->room_share);

@@ -40,9 +40,6 @@ class WayLadder {
   struct Rung {
     Cuts cuts;
     Prices prices;  ///< By these the cuts take least.
-    double cost_ms = 0.0;
-    Loads largest{};
-    double room_share = 0.0;  ///< All tables take.
   };
   /// At most so many, those first that seem to cost least; fewer at `stop`.
   [[nodiscard]] std::vector<Rung> best(std::size_t most, const StopCondition& stop) const;
@@ -73,20 +70,31 @@ class WayLadder {
     std::int64_t bytes = 0;  ///< On all devices together.
     bool fits = true;        ///< Its largest shard beside others, and all of it alone.
   };
+  /// A rung, and what it seems to come to.
+  struct Estimate {
+    std::vector<std::uint32_t> chosen;  ///< An option of each table.
+    Prices prices;
+    double cost_ms = 0.0;
+    Loads largest{};
+    double room_share = 0.0;  ///< All tables take.
+  };
   /// All that a price of blocks comes to.
-  [[nodiscard]] std::vector<Rung> rungs_at(double price_of_blocks, const StopCondition& stop) const;
+  [[nodiscard]] std::vector<Estimate> rungs_at(double price_of_blocks,
+                                               const StopCondition& stop) const;
   void add_options(const PlanState& state, StatePrices& prices, int table);
   /// Takes so much of the devices; loads count so many times beyond limits.
   [[nodiscard]] static double ms_of(const Option& option, const Prices& prices,
                                     double beyond_limits);
-  [[nodiscard]] const Option& cheapest(const std::vector<Option>& options,
-                                       const Prices& prices) const;
+  [[nodiscard]] static std::uint32_t cheapest(const std::vector<Option>& options,
+                                              const Prices& prices);
   [[nodiscard]] double all_reduce_ms(double dense_bytes) const;
   /// Cuts by these prices; raises that of memory until all fit into this share of the room.
-  [[nodiscard]] Rung rung(Prices& prices, double room_share) const;
+  /// `higher`: by the same prices but for a higher limit `lowered`, or null.
+  [[nodiscard]] Estimate rung(Prices& prices, double room_share, const Estimate* higher,
+                              std::size_t lowered) const;
   /// With one limit lowered: the one by which the plan seems to gain most. Nothing: none can be.
-  [[nodiscard]] std::optional<Rung> lower(const Rung& now, Prices& prices, double room_share,
-                                          const StopCondition& stop) const;
+  [[nodiscard]] std::optional<Estimate> lower(const Estimate& now, Prices& prices,
+                                              double room_share, const StopCondition& stop) const;
 
   ShardCatalog& catalog_;
   StatePrices& prices_;
