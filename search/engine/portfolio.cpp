@@ -25,6 +25,9 @@ constexpr double kMostEdits = 130'000.0;
 constexpr double kEditsTimesDevices = 5e7;
 constexpr double kDevicesOfAllEdits = 8.0;
 constexpr double kLeastEdits = 2000.0;
+// Where tables take more of all room, few neighbours of a plan fit, and more edits find much.
+constexpr double kTightShare = 0.85;
+constexpr std::uint64_t kTimesForTight = 3;
 // So many rungs of the ladder that begins everything settle.
 constexpr std::size_t kRungs = 5;
 constexpr std::size_t kMoreRungs = 3;
@@ -45,7 +48,8 @@ constexpr std::chrono::microseconds kTimeOfTable{15};
 // Its plans are priced in the end, which takes so long for each slice.
 constexpr std::chrono::microseconds kTimeOfSlice{1};
 
-Budget budget_of(Effort effort, std::size_t slices, int devices) {
+/// `room_share`: that tables take of all room.
+Budget budget_of(Effort effort, std::size_t slices, int devices, double room_share) {
   const double edits = std::min({kEdits + kEditsOfSlice * static_cast<double>(slices), kMostEdits,
                                  kEditsTimesDevices / devices});
   const double few = std::min(1.0, devices / kDevicesOfAllEdits);
@@ -58,6 +62,8 @@ Budget budget_of(Effort effort, std::size_t slices, int devices) {
   if (effort == Effort::kThorough) {
     budget.chains = kThoroughChains;
     budget.edits *= kTimesForThorough;
+  } else if (room_share > kTightShare) {
+    budget.edits *= kTimesForTight;
   }
   return budget;
 }
@@ -127,8 +133,10 @@ void Portfolio::improve(std::span<const Plan> plans, const Consider& consider,
   const BundledTask canonical(task, canonical_order(task, ranks));
   std::vector<Plan> starts;
   for (const Plan& plan : plans) starts.push_back(canonical.plan_of_task(plan));
-  const Budget of_default = budget_of(Effort::kDefault, slices, task.devices);
-  Budget budget = budget_of(effort, slices, task.devices);
+  const double room_share =
+      static_cast<double>(total_bytes(task)) / static_cast<double>(total_room_bytes(task));
+  const Budget of_default = budget_of(Effort::kDefault, slices, task.devices, room_share);
+  Budget budget = budget_of(effort, slices, task.devices, room_share);
   // Few neighbours of a plan are within the limits of moves: other courses find others.
   if (moves != nullptr && effort != Effort::kFast && task.devices <= kMostDevicesForTimes) {
     budget.chains *= kTimesForMoves;
