@@ -216,6 +216,7 @@ std::vector<WayLadder::OtherCut> WayLadder::other_cuts(const Rung& rung, double 
   std::ranges::stable_sort(all, {}, &Candidate::key);
   all.resize(std::min(all.size(), most));
   std::vector<OtherCut> others;
+  others.reserve(all.size());
   for (const Candidate& one : all) others.push_back(one.other);
   return others;
 }

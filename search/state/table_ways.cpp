@@ -96,6 +96,7 @@ TableWays::Blocks TableWays::make_blocks(int table, Way way) const {
   const KindPrice* price = nullptr;
   if (prices_blocks(catalog_.backend())) {
     std::vector<HeldSlice> held;
+    held.reserve(static_cast<std::size_t>(blocks.count));
     for (int i = 0; i < blocks.count; ++i) held.push_back(block(i));
     price = price_of_blocks(catalog_.backend(), kinds_of_slices(task_, held));
   }
