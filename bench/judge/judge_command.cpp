@@ -56,12 +56,12 @@ std::vector<PlanCase> cases_of(const JudgeCommand& options) {
   std::vector<PlanCase> cases;
   if (options.random_tasks == 0) {
     cases = table_set_cases(sets.folder, sets.names, sets.devices, sets.memory_gib);
-  }
-  for (std::size_t i = 0; options.random_tasks > 0 && i < sets.devices.size(); ++i) {
-    const int devices = sets.devices[i];
-    std::ranges::move(wide_cases(options.random_tasks, devices, sets.memory_gib,
-                                 options.judge.seed + static_cast<std::uint64_t>(devices)),
-                      std::back_inserter(cases));
+  } else {
+    for (const int devices : sets.devices) {
+      std::ranges::move(wide_cases(options.random_tasks, devices, sets.memory_gib,
+                                   options.judge.seed + static_cast<std::uint64_t>(devices)),
+                        std::back_inserter(cases));
+    }
   }
   if (options.full > 0.0) {
     for (PlanCase& one : cases) {

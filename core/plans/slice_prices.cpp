@@ -13,12 +13,12 @@ namespace {
 constexpr std::array kKindsOfBlocks = {ShardingKind::kRow, ShardingKind::kTableRow,
                                        ShardingKind::kGrid};
 
-}  // namespace
-
 bool prices_blocks(const Backend& backend) {
   return std::ranges::any_of(
       kKindsOfBlocks, [&](ShardingKind kind) { return backend.kind_price(kind) != nullptr; });
 }
+
+}  // namespace
 
 const KindPrice* price_of_blocks(const Backend& backend, std::span<const ShardingKind> kinds) {
   for (const ShardingKind kind : kKindsOfBlocks) {
@@ -26,6 +26,11 @@ const KindPrice* price_of_blocks(const Backend& backend, std::span<const Shardin
     if (const KindPrice* price = backend.kind_price(kind)) return price;
   }
   return nullptr;
+}
+
+const KindPrice* price_of_blocks(const Backend& backend, const Task& task,
+                                 std::span<const HeldSlice> held) {
+  return prices_blocks(backend) ? price_of_blocks(backend, kinds_of_slices(task, held)) : nullptr;
 }
 
 double priced_ms(const KindPrice& price, const Table& table, int dim, double share,

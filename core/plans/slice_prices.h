@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 
+#include "core/plans/sharding_kinds.h"
 #include "neuroshard/backend.h"
 #include "neuroshard/plan.h"
 #include "neuroshard/task.h"
@@ -27,11 +28,12 @@ class SlicePrices {
   std::vector<const KindPrice*> of_table_;  ///< [tables], null: none; empty: none of all.
 };
 
-/// Whether row blocks of any kind have a price.
-[[nodiscard]] bool prices_blocks(const Backend& backend);
 /// The price of row blocks of a table that is of these kinds in a plan; null: models predict them.
 [[nodiscard]] const KindPrice* price_of_blocks(const Backend& backend,
                                                std::span<const ShardingKind> kinds);
+/// That of a table that devices hold so, as in kinds_of_slices().
+[[nodiscard]] const KindPrice* price_of_blocks(const Backend& backend, const Task& task,
+                                               std::span<const HeldSlice> held);
 
 /// Cost by `price` of `share` of the lookups of `dim` columns of `table`, for so many samples.
 [[nodiscard]] double priced_ms(const KindPrice& price, const Table& table, int dim, double share,

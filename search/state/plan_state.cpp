@@ -121,7 +121,7 @@ void PlanState::fix_table(const std::vector<HeldSlice>& held) {
   is_fixed_[t] = 1;
   fixed_.insert(fixed_.end(), held.begin(), held.end());
   sums.slices += static_cast<int>(held.size());
-  const KindPrice* price = price_of_blocks(catalog_.backend(), kinds_of_slices(task(), held));
+  const KindPrice* price = price_of_blocks(catalog_.backend(), task(), held);
   for (const auto& [slice, device] : held) {
     const KindPrice* const of_block = slice.rows == task().tables[t].rows ? nullptr : price;
     const int number = catalog_.rows(slice.table, slice.first_row, slice.rows, of_block,

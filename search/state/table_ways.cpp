@@ -89,26 +89,20 @@ TableWays::Blocks TableWays::make_blocks(int table, Way way) const {
   const int group = this->group(way);
   const std::int64_t rows = rows_of_block(of.rows, group);
   Blocks blocks{.count = count_of_blocks(of.rows, group)};
-  const auto block = [&](int i) -> HeldSlice {
+  std::vector<HeldSlice> held;
+  for (int i = 0; i < blocks.count; ++i) {
     const std::int64_t first = i * rows;
-    return {{table, 0, of.dim, first, std::min(rows, of.rows - first)}, i};
-  };
-  const KindPrice* price = nullptr;
-  if (prices_blocks(catalog_.backend())) {
-    std::vector<HeldSlice> held;
-    held.reserve(static_cast<std::size_t>(blocks.count));
-    for (int i = 0; i < blocks.count; ++i) held.push_back(block(i));
-    price = price_of_blocks(catalog_.backend(), kinds_of_slices(task_, held));
+    held.push_back({{table, 0, of.dim, first, std::min(rows, of.rows - first)}, i});
   }
-  const auto number = [&](int i) {
-    const TableSlice slice = block(i).slice;
-    return catalog_.rows(table, slice.first_row, slice.rows, price, form(way).deduplicated);
+  const KindPrice* price = price_of_blocks(catalog_.backend(), task_, held);
+  const auto number = [&](const HeldSlice& block) {
+    return catalog_.rows(table, block.slice.first_row, block.slice.rows, price,
+                         form(way).deduplicated);
   };
-  blocks.rows = number(0);
-  blocks.last = number(blocks.count - 1);
-  for (int i = 0; i < blocks.count && !of.row_shares.empty(); ++i) {
-    blocks.uneven.push_back(number(i));
-  }
+  blocks.rows = number(held.front());
+  blocks.last = number(held.back());
+  if (!of.row_shares.empty())
+    std::ranges::transform(held, std::back_inserter(blocks.uneven), number);
   return blocks;
 }
 
