@@ -11,7 +11,7 @@ constexpr float kMeanDecay = 0.99F;
 }  // namespace
 
 template <typename Scaled, typename Free>
-void UnitGains::for_each_parameter(const Scaled& scaled, const Free& free) const {
+void UnitGains::for_each_row(const Scaled& scaled, const Free& free) const {
   const std::size_t layers = start_.layers();
   const std::size_t input_gains = kNoGain + 1;
   std::size_t next = input_gains + static_cast<std::size_t>(start_.inputs());
@@ -20,67 +20,90 @@ void UnitGains::for_each_parameter(const Scaled& scaled, const Free& free) const
     const auto inputs = static_cast<std::size_t>(start_.width(k));
     const auto outputs = static_cast<std::size_t>(start_.width(k + 1));
     const std::size_t stride = padded_width(start_.width(k + 1));
-    const std::size_t output_gains = next;
+    const std::size_t output_gains = is_last ? kNoGain : next;
     if (!is_last) next += outputs;
     for (std::size_t i = 0; i < inputs; ++i) {
-      for (std::size_t o = 0; o < outputs; ++o) {
-        const std::size_t parameter = start_.weight_at(k) + i * stride + o;
-        if (is_last && with_last_layer_) {
-          free(parameter, next++);
-        } else {
-          scaled(parameter, k == 0 ? input_gains + i : kNoGain,
-                 is_last ? kNoGain : output_gains + o);
-        }
+      const std::size_t first = start_.weight_at(k) + i * stride;
+      if (is_last && with_last_layer_) {
+        free(first, outputs, next);
+        next += outputs;
+      } else {
+        scaled(first, outputs, k == 0 ? input_gains + i : kNoGain, output_gains);
       }
     }
     if (!start_.has_biases()) continue;
-    for (std::size_t o = 0; o < outputs; ++o) free(start_.bias_at(k) + o, next++);
+    free(start_.bias_at(k), outputs, next);
+    next += outputs;
   }
 }
 
 UnitGains::UnitGains(const TrainableMlp& start, bool with_last_layer)
-    : start_(start), with_last_layer_(with_last_layer), adam_(0) {
-  std::size_t last = kNoGain + static_cast<std::size_t>(start.inputs());
-  for_each_parameter(
-      [&](std::size_t, std::size_t, std::size_t output) { last = std::max(last, output); },
-      [&](std::size_t, std::size_t number) { last = std::max(last, number); });
-  numbers_.assign(last + 1, 1.0F);  // The numbers of free parameters follow.
-  for_each_parameter([](std::size_t, std::size_t, std::size_t) {},
-                     [&](std::size_t parameter, std::size_t number) {
-                       numbers_[number] = start_.parameters()[parameter];
-                     });
+    : start_(start),
+      with_last_layer_(with_last_layer),
+      slopes_(start.parameters().size(), 0.0F),
+      adam_(0) {
+  std::size_t size = kNoGain + 1 + static_cast<std::size_t>(start.inputs());
+  for_each_row(
+      [&](std::size_t, std::size_t count, std::size_t, std::size_t output) {
+        if (output != kNoGain) size = std::max(size, output + count);
+      },
+      [&](std::size_t, std::size_t count, std::size_t number) {
+        size = std::max(size, number + count);
+      });
+  numbers_.assign(size, 1.0F);  // The numbers of free parameters follow.
+  for_each_row([](std::size_t, std::size_t, std::size_t, std::size_t) {},
+               [&](std::size_t first, std::size_t count, std::size_t number) {
+                 std::copy_n(&start_.parameters()[first], count, &numbers_[number]);
+               });
   means_ = numbers_;
   gradient_.assign(1, AlignedVector<float>(numbers_.size(), 0.0F));
   adam_ = Adam(numbers_.size());
 }
 
 void UnitGains::show(const AlignedVector<float>& numbers, TrainableMlp& network) const {
-  AlignedVector<float>& parameters = network.parameters();
-  for_each_parameter(
-      [&](std::size_t parameter, std::size_t input, std::size_t output) {
-        parameters[parameter] = start_.parameters()[parameter] * numbers[input] * numbers[output];
+  for_each_row(
+      [&](std::size_t first, std::size_t count, std::size_t input, std::size_t output) {
+        const float* start = &start_.parameters()[first];
+        const float* outputs = &numbers[output];
+        float* shown = &network.parameters()[first];
+        const float of_input = numbers[input];
+        for (std::size_t o = 0; o < count; ++o) {
+          shown[o] = start[o] * of_input * (output == kNoGain ? 1.0F : outputs[o]);
+        }
       },
-      [&](std::size_t parameter, std::size_t number) { parameters[parameter] = numbers[number]; });
+      [&](std::size_t first, std::size_t count, std::size_t number) {
+        std::copy_n(&numbers[number], count, &network.parameters()[first]);
+      });
   network.parameters_changed();
 }
 
 void UnitGains::step(std::span<const AlignedVector<float>> gradients, double learning_rate,
                      TrainableMlp& network) {
-  const auto slope = [&](std::size_t parameter) {
-    float sum = 0.0F;
-    for (const AlignedVector<float>& part : gradients) sum += part[parameter];
-    return sum;
-  };
+  std::ranges::fill(slopes_, 0.0F);
+  for (const AlignedVector<float>& part : gradients) {
+    for (std::size_t i = 0; i < slopes_.size(); ++i) slopes_[i] += part[i];
+  }
   AlignedVector<float>& gradient = gradient_.front();
   std::ranges::fill(gradient, 0.0F);
-  for_each_parameter(
-      [&](std::size_t parameter, std::size_t input, std::size_t output) {
-        const float of_product = slope(parameter) * start_.parameters()[parameter];
-        gradient[input] += of_product * numbers_[output];
-        gradient[output] += of_product * numbers_[input];
+  for_each_row(
+      [&](std::size_t first, std::size_t count, std::size_t input, std::size_t output) {
+        const float* start = &start_.parameters()[first];
+        const float* slopes = &slopes_[first];
+        if (output != kNoGain) {
+          float* of_outputs = &gradient[output];
+          const float gain = numbers_[input];
+          for (std::size_t o = 0; o < count; ++o) of_outputs[o] += slopes[o] * start[o] * gain;
+        }
+        if (input == kNoGain) return;
+        float sum = gradient[input];
+        for (std::size_t o = 0; o < count; ++o) {
+          sum += slopes[o] * start[o] * (output == kNoGain ? 1.0F : numbers_[output + o]);
+        }
+        gradient[input] = sum;
       },
-      [&](std::size_t parameter, std::size_t number) { gradient[number] += slope(parameter); });
-  gradient[kNoGain] = 0.0F;
+      [&](std::size_t first, std::size_t count, std::size_t number) {
+        for (std::size_t i = 0; i < count; ++i) gradient[number + i] += slopes_[first + i];
+      });
   adam_.step(gradient_, learning_rate, numbers_);
   for (std::size_t i = 0; i < means_.size(); ++i) {
     means_[i] = kMeanDecay * means_[i] + (1.0F - kMeanDecay) * numbers_[i];

@@ -28,17 +28,19 @@ class UnitGains {
   [[nodiscard]] std::size_t size() const { return numbers_.size(); }
 
  private:
-  /// Calls `scaled(parameter, input gain, output gain)` for every weight that is the start's times
-  /// two numbers, and `free(parameter, number)` for every parameter that is a number itself. The
-  /// first of the numbers is 1 for good: a gain of what has none. All are positions.
+  /// Calls `scaled(first, count, input gain, first output gain)` for every input of a layer, whose
+  /// weights are the start's times two numbers, and `free(first, count, first number)` for
+  /// parameters that are numbers themselves. The first of the numbers is 1 for good: a gain of what
+  /// has none, as all outputs of the last layer. All are positions.
   template <typename Scaled, typename Free>
-  void for_each_parameter(const Scaled& scaled, const Free& free) const;
+  void for_each_row(const Scaled& scaled, const Free& free) const;
   void show(const AlignedVector<float>& numbers, TrainableMlp& network) const;
 
   TrainableMlp start_;
   bool with_last_layer_;
   AlignedVector<float> numbers_;
   AlignedVector<float> means_;
+  AlignedVector<float> slopes_;                 ///< Of the network's parameters.
   std::vector<AlignedVector<float>> gradient_;  ///< One part, of `numbers_`.
   Adam adam_;
 };
