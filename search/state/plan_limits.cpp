@@ -73,7 +73,7 @@ class TablesApart final : public PlanLimit {
   [[nodiscard]] bool allows_there(const PlanState& state, const Edit& edit,
                                   const StateSlice& slice) const override {
     const TableWays& ways = state.ways();
-    if (!ways.is_on_device(slice.way)) return true;
+    if (!ways.is_on_device(slice.way) || !ways.any_apart(slice.table)) return true;
     const auto is_apart = [&](const StateSlice& other) {
       return other.table != slice.table && other.place == slice.place &&
              ways.is_on_device(other.way) && ways.apart(slice.table, other.table);

@@ -75,6 +75,10 @@ class TableWays {
     return apart_.apart(static_cast<std::size_t>(a), static_cast<std::size_t>(b));
   }
   [[nodiscard]] bool any_apart() const { return !apart_.empty(); }
+  /// Whether a group keeps `table` from others, where any group does so.
+  [[nodiscard]] bool any_apart(int table) const {
+    return !apart_.groups_of(static_cast<std::size_t>(table)).empty();
+  }
   [[nodiscard]] bool equal_widths() const { return options_.equal_widths; }
   [[nodiscard]] bool halves() const { return options_.halves; }
   [[nodiscard]] bool halves(int table) const { return options_.halves && !of(table).any_widths; }
