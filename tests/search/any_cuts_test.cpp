@@ -26,7 +26,7 @@ using testing::plain_table;
 using testing::planner_of;
 using testing::random_task;
 using testing::random_task_of_all_kinds;
-using testing::repetitions;
+using testing::drawn_tasks;
 
 /// Large tables, and small ones that are cheaper on every device.
 Task large_and_small(int devices) {
@@ -158,7 +158,7 @@ TEST(AnyCuts, KeepsToTheMemoryOfEachDevice) {
 
 TEST(AnyCuts, IsNeverDearerThanColumns) {
   int replicated = 0;
-  for (std::uint64_t seed = 0; seed < repetitions(60); ++seed) {
+  for (std::uint64_t seed = 0; seed < drawn_tasks(60); ++seed) {
     SCOPED_TRACE(seed);
     Task task = random_task(seed);
     // There, effort fast plans the whole task only where it is close to the best for equal devices.
@@ -204,7 +204,7 @@ TEST(AnyCuts, MoreEffortIsNeverDearer) {
     EXPECT_LE(planner_of(Effort::kDefault).plan(task).cost.cost_ms,
               planner_of(Effort::kFast).plan(task).cost.cost_ms);
   }
-  for (std::uint64_t seed = 0; seed < repetitions(40); ++seed) {
+  for (std::uint64_t seed = 0; seed < drawn_tasks(40); ++seed) {
     SCOPED_TRACE(seed);
     Task task = seed % 2 == 0 ? random_task(seed) : random_task_of_all_kinds(seed);
     if (seed % 2 == 0) make_unequal(task);

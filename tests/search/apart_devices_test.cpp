@@ -57,7 +57,7 @@ TEST(ApartDevices, NoTableIsLeftWithout) {
 
 TEST(ApartDevices, KeepRulesAndGroups) {
   int made = 0;
-  for (std::uint64_t seed = 0; seed < testing::repetitions(300); ++seed) {
+  for (std::uint64_t seed = 0; seed < testing::drawn_tasks(300); ++seed) {
     SCOPED_TRACE(seed);
     Task task = testing::random_task(seed);
     Random random(seed, 61);
@@ -84,7 +84,7 @@ TEST(ApartDevices, KeepRulesAndGroups) {
       }
     }
   }
-  EXPECT_GT(made, static_cast<int>(testing::repetitions(300) / 6));
+  EXPECT_GT(made, static_cast<int>(testing::drawn_tasks(300) / 6));
 }
 
 }  // namespace

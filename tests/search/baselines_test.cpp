@@ -23,7 +23,7 @@ namespace {
 
 using testing::random_models;
 using testing::random_task;
-using testing::repetitions;
+using testing::drawn_tasks;
 
 /// The slices in this order, each to the device of the lowest sum of `key` with room; over its
 /// speed if `speeds`.
@@ -71,7 +71,7 @@ TEST(Baselines, GreedyOnesPlaceTheLargestKeyOnTheDeviceOfTheLowestSum) {
     SCOPED_TRACE(name_of(algorithm));
     const bool speeds =
         algorithm == Algorithm::kLookupGreedy || algorithm == Algorithm::kSizeLookupGreedy;
-    for (std::uint64_t seed = 0; seed < repetitions(300); ++seed) {
+    for (std::uint64_t seed = 0; seed < drawn_tasks(300); ++seed) {
       SCOPED_TRACE(seed);
       Task task = random_task(seed);
       for (int d = 0; seed % 3 == 0 && d < task.devices; ++d) {
@@ -133,7 +133,7 @@ TEST(Baselines, UniformIsTheCheapestOfItsWidths) {
   int found = 0;
   int not_found = 0;
   std::set<std::size_t> numbers_of_splits;
-  for (std::uint64_t seed = 0; seed < repetitions(60); ++seed) {
+  for (std::uint64_t seed = 0; seed < drawn_tasks(60); ++seed) {
     SCOPED_TRACE(seed);
     const Task task = random_task(seed);
     double cheapest = std::numeric_limits<double>::infinity();
@@ -154,7 +154,7 @@ TEST(Baselines, UniformIsTheCheapestOfItsWidths) {
   }
   EXPECT_GT(found, 0);
   EXPECT_GT(not_found, 0);
-  EXPECT_GT(numbers_of_splits.size(), NEUROSHARD_SANITIZED ? 2U : 5U);
+  EXPECT_GT(numbers_of_splits.size(), testing::kFewTasks ? 2U : 5U);
 }
 
 TEST(Baselines, UniformHalvesToTheWidthWhereItCan) {
@@ -183,7 +183,7 @@ TEST(Baselines, UniformDoesNotDependOnTheOrderOfTables) {
   const CostModels models = random_models(5);
   const auto backend = make_cpu_backend(models);
   std::mt19937_64 random(1);
-  for (std::uint64_t seed = 0; seed < repetitions(40); ++seed) {
+  for (std::uint64_t seed = 0; seed < drawn_tasks(40); ++seed) {
     SCOPED_TRACE(seed);
     const Task task = random_task(seed);
     Task shuffled = task;

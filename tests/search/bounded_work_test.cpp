@@ -33,7 +33,7 @@
 namespace neuroshard {
 namespace {
 
-using testing::repetitions;
+using testing::drawn_tasks;
 
 std::vector<int> some_of(int all, std::size_t count, Random& random) {
   std::vector<int> some;
@@ -149,7 +149,7 @@ TEST(BoundedWork, EndsAfterSomeStepsAndAtTheStop) {
   const CostModels models = testing::random_models(3, {.table_network = {4}, .head = {1}});
   const auto backend = make_cpu_backend(models);
   int stopped = 0;
-  for (std::uint64_t seed = 0; seed < repetitions(12); ++seed) {
+  for (std::uint64_t seed = 0; seed < drawn_tasks(12); ++seed) {
     SCOPED_TRACE(seed);
     const Task task = hard_task(seed);
     validate(task);
@@ -197,7 +197,7 @@ TEST(BoundedWork, EndsAfterSomeStepsAndAtTheStop) {
       }
     }
   }
-  EXPECT_GT(stopped, static_cast<int>(repetitions(12)) * 4);
+  EXPECT_GT(stopped, static_cast<int>(drawn_tasks(12)) * 4);
 }
 
 // Proofs end after the steps that they are given, and at the stop.
@@ -206,7 +206,7 @@ TEST(BoundedWork, ProofsCountTheirSteps) {
   // A device or a table is taken at once, with all that it may have to do with.
   constexpr std::uint64_t kMostAtOnce = 20'000;
   int spent = 0;
-  for (std::uint64_t seed = 0; seed < repetitions(60); ++seed) {
+  for (std::uint64_t seed = 0; seed < drawn_tasks(60); ++seed) {
     SCOPED_TRACE(seed);
     const Task task = hard_task(seed);
     const StopCondition never;
@@ -307,7 +307,7 @@ TEST(BoundedWork, AWholeSearchEndsSoonAfterItsStop) {
   constexpr std::uint64_t kMostRowsAtOnce = 20'000;
   int stopped = 0;
   int with_plan = 0;
-  for (std::uint64_t seed = 0; seed < repetitions(16); ++seed) {
+  for (std::uint64_t seed = 0; seed < drawn_tasks(16); ++seed) {
     SCOPED_TRACE(seed);
     const Task task = many_tables(seed);
     validate(task);
@@ -326,8 +326,8 @@ TEST(BoundedWork, AWholeSearchEndsSoonAfterItsStop) {
     EXPECT_LE(backend.rows_after_stop(), kMostRowsAtOnce + 2 * (slices + of_task));
     with_plan += result.plan ? 1 : 0;
   }
-  EXPECT_GT(stopped, static_cast<int>(repetitions(16)) / 2);
-  if (NEUROSHARD_SANITIZED) return;  // Too few tasks.
+  EXPECT_GT(stopped, static_cast<int>(drawn_tasks(16)) / 2);
+  if (testing::kFewTasks) return;  // Too few tasks.
   EXPECT_GT(with_plan, 0);
 }
 

@@ -17,7 +17,7 @@ auto contents(const Table& table) {
 }
 
 TEST(CanonicalTask, IsTheSameForEveryOrderAndNamesItsTables) {
-  for (std::uint64_t seed = 0; seed < testing::repetitions(200); ++seed) {
+  for (std::uint64_t seed = 0; seed < testing::drawn_tasks(200); ++seed) {
     SCOPED_TRACE(seed);
     Task listed = testing::random_task(seed);
     const BundledTask first = canonical_task(listed);

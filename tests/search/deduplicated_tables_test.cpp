@@ -96,7 +96,7 @@ TEST(DeduplicatedTables, AreThoseThatGainByIt) {
 // They are planned without that, too.
 TEST(DeduplicatedTables, NeverMakePlansDearer) {
   const Planner planner(builtin_weights(), {.threads = 1});
-  for (std::uint64_t seed = 0; seed < testing::repetitions(25); ++seed) {
+  for (std::uint64_t seed = 0; seed < testing::drawn_tasks(25); ++seed) {
     SCOPED_TRACE(seed);
     Task task = testing::random_task_of_all_kinds(seed);
     task.exchange = {};

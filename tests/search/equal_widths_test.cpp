@@ -20,7 +20,7 @@ namespace {
 using testing::message_of;
 using testing::random_models;
 using testing::random_task;
-using testing::repetitions;
+using testing::drawn_tasks;
 
 PlannerOptions with_equal_widths(Effort effort = Effort::kDefault) {
   return {.effort = effort, .equal_widths = true, .threads = 1};
@@ -41,7 +41,7 @@ TEST(EqualWidths, HoldInEveryPlanAndItsAlternatives) {
     for (const Effort effort : {Effort::kFast, Effort::kDefault}) {
       const Planner equal(models, with_equal_widths(effort));
       const Planner any(models, {.effort = effort, .threads = 1});
-      for (std::uint64_t seed = 0; seed < repetitions(15); ++seed) {
+      for (std::uint64_t seed = 0; seed < drawn_tasks(15); ++seed) {
         SCOPED_TRACE(seed);
         const Task task = random_task(seed);
         const PlanResult result = equal.plan(task, {.alternatives = 3});
@@ -59,7 +59,7 @@ TEST(EqualWidths, HoldInEveryPlanAndItsAlternatives) {
     }
   }
   // Without being asked for they do not come about; sanitizers draw too few tasks to see that.
-  if (!NEUROSHARD_SANITIZED) {
+  if (!testing::kFewTasks) {
     EXPECT_GT(free_plans, 0);
   }
 }
@@ -90,7 +90,7 @@ TEST(EqualWidths, HoldInPlansNearToRunningOnes) {
   const Planner any(builtin_weights(), {.threads = 1});
   int planned = 0;
   int unequal = 0;
-  for (std::uint64_t seed = 0; seed < repetitions(40); ++seed) {
+  for (std::uint64_t seed = 0; seed < drawn_tasks(40); ++seed) {
     SCOPED_TRACE(seed);
     Task task = random_task(seed);
     for (std::size_t t = 0; t < task.tables.size(); ++t) {
@@ -114,8 +114,8 @@ TEST(EqualWidths, HoldInPlansNearToRunningOnes) {
     if (seed % 2 != 0) continue;
     EXPECT_EQ(equal.replan(running.task, {running.task, running.plan}).moved_bytes, 0);
   }
-  EXPECT_GT(planned, NEUROSHARD_SANITIZED ? 0 : 20);
-  EXPECT_GT(unequal, NEUROSHARD_SANITIZED ? -1 : 2);
+  EXPECT_GT(planned, testing::kFewTasks ? 0 : 20);
+  EXPECT_GT(unequal, testing::kFewTasks ? -1 : 2);
 }
 
 }  // namespace

@@ -24,7 +24,7 @@ using ::testing::HasSubstr;
 using testing::message_of;
 using testing::random_models;
 using testing::random_task;
-using testing::repetitions;
+using testing::drawn_tasks;
 using ::testing::StartsWith;
 using testing::task_error;
 using testing::task_text_with;
@@ -76,7 +76,7 @@ TEST(ExchangeTypes, PlansFollowThem) {
   const Planner planner(builtin_weights(), {.threads = 1});
   double unaware_ms = 0.0;
   double aware_ms = 0.0;
-  for (std::uint64_t seed = 0; seed < repetitions(4); ++seed) {
+  for (std::uint64_t seed = 0; seed < drawn_tasks(4); ++seed) {
     SCOPED_TRACE(seed);
     const Task task = task_with_types(seed, {.forward_share = 0.01, .backward_share = 0.05});
     Task unaware = task;

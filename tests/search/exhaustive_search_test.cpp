@@ -19,7 +19,7 @@ using testing::cpu_backend_of;
 using testing::kInfinity;
 using testing::Layout;
 using testing::most_memory_bytes;
-using testing::repetitions;
+using testing::drawn_tasks;
 using testing::sort_layout;
 
 struct Shape {
@@ -138,7 +138,7 @@ void judge(const CostModels& models, Memory memory, Quality& quality, const Over
   const Planner planner(models, {.cuts = Cuts::kColumns, .threads = 1});
   const std::vector<Shape> shapes = {{2, 3, 16}, {2, 5, 8}, {3, 2, 16}, {3, 3, 8}};
   for (const Shape& shape : shapes) {
-    for (std::uint64_t seed = 0; seed < repetitions(10); ++seed) {
+    for (std::uint64_t seed = 0; seed < drawn_tasks(10); ++seed) {
       SCOPED_TRACE(seed);
       Task task = tiny_task(seed, shape, memory);
       task.overlap = overlap;

@@ -16,7 +16,7 @@ using testing::golden_plans;
 using testing::golden_sets;
 using testing::golden_task;
 using testing::GoldenPlan;
-using testing::repetitions;
+using testing::drawn_tasks;
 
 // Step through the golden tasks, where all are looked at; sanitizers get by with fewer.
 constexpr int kEvery = NEUROSHARD_SANITIZED ? 5 : 1;
@@ -87,7 +87,7 @@ TEST(GoldenPlans, AreNeverCheaperThanOursAndOnAverageDearer) {
   int with_plan = 0;
   for (const std::string& set : golden_sets()) {
     const std::vector<GoldenPlan> plans = golden_plans(set);
-    for (std::size_t i = 0; i < repetitions(plans.size() / 2); ++i) {
+    for (std::size_t i = 0; i < drawn_tasks(plans.size() / 2); ++i) {
       const GoldenPlan& golden = plans[i];
       SCOPED_TRACE(set + " task " + std::to_string(golden.task));
       const Task task = golden_task(set, golden.task);

@@ -27,7 +27,7 @@ using ::testing::IsEmpty;
 using testing::quick_planners;
 using testing::random_models;
 using testing::random_task;
-using testing::repetitions;
+using testing::drawn_tasks;
 
 void expect_good(const Task& task, const PlanResult& result) {
   ASSERT_NE(result.plan.has_value(), result.infeasible.has_value());
@@ -116,7 +116,7 @@ TEST(Groups, EveryAlgorithmKeepsThemAndNoPlanThatExistsIsDenied) {
   const CostModels models = random_models(1);
   const std::vector<Planner> planners = quick_planners(models);
   int infeasible = 0;
-  const std::uint64_t tasks = repetitions(400);
+  const std::uint64_t tasks = drawn_tasks(400);
   for (std::uint64_t seed = 0; seed < tasks; ++seed) {
     SCOPED_TRACE(seed);
     const Task task = tiny_task_with_groups(seed);
@@ -145,7 +145,7 @@ TEST(Groups, LittleIsCheaperThanWhatTheSearchFinds) {
   int tasks = 0;
   int optimal = 0;
   double worst = 1.0;
-  for (std::uint64_t seed = 5000; seed < 5000 + repetitions(60); ++seed) {
+  for (std::uint64_t seed = 5000; seed < 5000 + drawn_tasks(60); ++seed) {
     SCOPED_TRACE(seed);
     const Task task = tiny_task_with_groups(seed);
     double lowest_ms = std::numeric_limits<double>::infinity();
@@ -174,7 +174,7 @@ TEST(Groups, AllCutsAndEffortsKeepThem) {
   for (const Cuts cuts : {Cuts::kAny, Cuts::kTorchrec}) {
     const Planner planner(builtin_weights(), {.effort = Effort::kFast, .cuts = cuts, .threads = 1});
     const Planner longer(builtin_weights(), {.cuts = cuts, .threads = 2});
-    for (std::uint64_t seed = 0; seed < repetitions(40); ++seed) {
+    for (std::uint64_t seed = 0; seed < drawn_tasks(40); ++seed) {
       SCOPED_TRACE(seed);
       Task task = testing::random_task_of_all_kinds(seed);
       Random random(seed, 43);
@@ -226,7 +226,7 @@ TEST(Groups, ReplanningBringsTablesTogetherAndApart) {
   const Planner planner(random_models(7), {.effort = Effort::kFast, .threads = 1});
   int planned = 0;
   int tasks = 0;
-  for (std::uint64_t seed = 0; seed < repetitions(25); ++seed) {
+  for (std::uint64_t seed = 0; seed < drawn_tasks(25); ++seed) {
     SCOPED_TRACE(seed);
     const Task before = random_task(seed);
     const PlanResult running = planner.plan(before);

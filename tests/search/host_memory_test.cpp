@@ -120,7 +120,7 @@ TEST(HostMemory, IsNotUsedWhereHbmHasRoomForAll) {
 }
 
 TEST(HostMemory, HoldsWhatHbmHasNoRoomFor) {
-  for (std::uint64_t seed = 0; seed < testing::repetitions(8); ++seed) {
+  for (std::uint64_t seed = 0; seed < testing::drawn_tasks(8); ++seed) {
     SCOPED_TRACE(seed);
     Task task = drawn_task(seed, 0.3);
     task.host.policy = seed % 2 == 0 ? HostPolicy::kLru : HostPolicy::kStatic;
@@ -186,7 +186,7 @@ TEST(HostMemory, ThatIsPrefetchedCostsTheLongerOfFetchingAndAllElse) {
 }
 
 TEST(HostMemory, IsSearchedAsWellAsAllPlansOfTinyTasks) {
-  for (std::uint64_t seed = 0; seed < testing::repetitions(10); ++seed) {
+  for (std::uint64_t seed = 0; seed < testing::drawn_tasks(10); ++seed) {
     SCOPED_TRACE(seed);
     Task task = drawn_task(seed, 0.25);
     task.devices = 2;
@@ -226,7 +226,7 @@ TEST(HostMemory, IsSharedOutByRecshard) {
   const Planner recshard(models, {.algorithm = Algorithm::kRecshard});
   const Planner by_size(models, {.algorithm = Algorithm::kSizeGreedy});
   double better = 0.0;
-  for (std::uint64_t seed = 0; seed < testing::repetitions(8); ++seed) {
+  for (std::uint64_t seed = 0; seed < testing::drawn_tasks(8); ++seed) {
     Task task = drawn_task(seed, 0.2);
     task.host.policy = HostPolicy::kStatic;
     task.host.link_gb_s = 10.0;

@@ -19,7 +19,7 @@ using testing::expect_no_dearer;
 using testing::make_unequal;
 using testing::plain_table;
 using testing::random_task;
-using testing::repetitions;
+using testing::drawn_tasks;
 
 /// Built-in weights with prices of kinds, so many milliseconds for each shard.
 CostModels with_prices(double row_ms, double table_row_ms, double replica_ms) {
@@ -87,7 +87,7 @@ TEST(KindPrices, EvensNodesOutByGrids) {
 
 TEST(KindPrices, WithPricesIsNeverDearerThanColumns) {
   std::size_t in_blocks = 0;
-  for (std::uint64_t seed = 0; seed < repetitions(40); ++seed) {
+  for (std::uint64_t seed = 0; seed < drawn_tasks(40); ++seed) {
     SCOPED_TRACE(seed);
     Task task = random_task(seed);
     task.devices_per_node = 1 + static_cast<int>(seed % 4);

@@ -18,7 +18,7 @@ using testing::Layout;
 using testing::layout_of;
 using testing::random_models;
 using testing::random_task;
-using testing::repetitions;
+using testing::drawn_tasks;
 
 Plan random_plan(const Task& task, std::mt19937_64& random) {
   HalvedPlan plan;
@@ -57,7 +57,7 @@ void expect_same_bits(const PlanCost& a, const PlanCost& b) {
 TEST(Layout, OfAPlanCostsWhatThePlanCosts) {
   const CpuBackend backend = cpu_backend_of(random_models(21));
   std::mt19937_64 random(1);
-  for (std::uint64_t seed = 0; seed < repetitions(300); ++seed) {
+  for (std::uint64_t seed = 0; seed < drawn_tasks(300); ++seed) {
     SCOPED_TRACE(seed);
     const Task task = random_task(seed);
     const PieceCatalog catalog(backend, task);

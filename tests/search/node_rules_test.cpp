@@ -18,12 +18,12 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using testing::random_task;
-using testing::repetitions;
+using testing::drawn_tasks;
 
 // A rule on nodes is one on their devices.
 TEST(NodeRules, AreThoseOnTheirDevices) {
   const auto algorithms = all_algorithms();
-  for (std::uint64_t seed = 0; seed < repetitions(60); ++seed) {
+  for (std::uint64_t seed = 0; seed < drawn_tasks(60); ++seed) {
     SCOPED_TRACE(seed);
     Random random(seed, 41);
     Task task = random_task(seed);

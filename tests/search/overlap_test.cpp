@@ -21,7 +21,7 @@ namespace {
 
 using ::testing::HasSubstr;
 using testing::random_models;
-using testing::repetitions;
+using testing::drawn_tasks;
 using ::testing::StartsWith;
 using testing::task_error;
 using testing::task_text_with;
@@ -80,7 +80,7 @@ TEST(Overlap, PlansFollowHiddenIds) {
   for (const bool many : {false, true}) {
     double unaware_ms = 0.0;
     double aware_ms = 0.0;
-    for (std::uint64_t seed = 0; seed < repetitions(4); ++seed) {
+    for (std::uint64_t seed = 0; seed < drawn_tasks(4); ++seed) {
       SCOPED_TRACE(seed);
       Task task = task_of_lookups(seed, many);
       const PlanResult without = planner.plan(task);

@@ -52,7 +52,7 @@ TEST_P(EveryBackend, PlacesEveryColumnOnceWithinMemory) {
   int infeasible = 0;
   int packing_failures = 0;
   const std::uint64_t tasks =
-      testing::repetitions(GetParam() == available_cpu_backends().front() ? 300 : 25);
+      testing::drawn_tasks(GetParam() == available_cpu_backends().front() ? 300 : 25);
   for (std::uint64_t seed = 0; seed < tasks; ++seed) {
     SCOPED_TRACE(seed);
     const Task task = random_task(seed);
@@ -91,7 +91,7 @@ TEST(Planner, BestAndScalarBackendFindTheSamePlansToTheLastBit) {
   const Planner scalar(random_models(3), options);
   options.backend = available_cpu_backends().front();
   const Planner best(random_models(3), options);
-  for (std::uint64_t seed = 0; seed < testing::repetitions(3); ++seed) {
+  for (std::uint64_t seed = 0; seed < testing::drawn_tasks(3); ++seed) {
     SCOPED_TRACE(seed);
     const Task task = random_task(seed);
     const PlanResult a = scalar.plan(task);

@@ -158,7 +158,7 @@ Seen seen_in_plans_of_random_tasks(Task (*task_of)(std::uint64_t)) {
   set_known_network(strange_models, NodeNetwork{8, {300.0, 25.0}});
   const Planner strange = planner_of(std::move(strange_models), Effort::kFast);
   Seen seen;
-  const auto [first, end] = testing::random_task_seeds(testing::repetitions(80));
+  const auto [first, end] = testing::random_task_seeds(testing::drawn_tasks(80));
   for (std::uint64_t seed = first; seed < end; ++seed) {
     SCOPED_TRACE(seed);
     expect_sound(task_of(seed), seed % 16 == 0 ? longer : seed % 4 == 1 ? strange : fast, seen);
@@ -195,7 +195,7 @@ TEST(PlanRecount, PlansOfRandomTasksOfAllKindsAreSound) {
   EXPECT_GT(seen.exchanges, 0);
   EXPECT_GT(seen.hidden, 0);
   EXPECT_GT(seen.hosts, 0);
-  EXPECT_TRUE(seen.unequal_row_blocks > 0 || NEUROSHARD_SANITIZED);  // Too few tasks.
+  EXPECT_TRUE(seen.unequal_row_blocks > 0 || testing::kFewTasks);  // Too few tasks.
   EXPECT_GT(seen.unequal_replicas, 0);
 }
 
@@ -205,7 +205,7 @@ TEST(PlanRecount, PlansOfTasksWithEverythingAtOnceAreSound) {
   EXPECT_GT(seen.plans, 0);
   EXPECT_GT(seen.groups, 0);
   EXPECT_GT(seen.infeasible, 0);
-  EXPECT_TRUE(seen.unequal_row_blocks > 0 || NEUROSHARD_SANITIZED);  // Too few tasks.
+  EXPECT_TRUE(seen.unequal_row_blocks > 0 || testing::kFewTasks);  // Too few tasks.
   EXPECT_GT(seen.unequal_replicas, 0);
   EXPECT_EQ(seen.on_nodes, seen.plans);
   EXPECT_GT(seen.exchanges, seen.plans / 2);

@@ -29,7 +29,7 @@ using testing::kInfinity;
 using testing::message_of;
 using testing::random_models;
 using testing::random_task;
-using testing::repetitions;
+using testing::drawn_tasks;
 
 Planner planner_of(const CostModels& models, Algorithm algorithm,
                    Effort effort = Effort::kDefault) {
@@ -59,7 +59,7 @@ Task wide_task(std::uint64_t seed) {
 
 TEST(PlansByPortfolio, IsNeverDearerThanSimplerWays) {
   const CostModels models = builtin_weights();
-  for (std::uint64_t seed = 0; seed < repetitions(12); ++seed) {
+  for (std::uint64_t seed = 0; seed < drawn_tasks(12); ++seed) {
     SCOPED_TRACE(seed);
     const Task task = seed % 2 == 0 ? wide_task(seed) : random_task(seed);
     for (const Effort effort : {Effort::kFast, Effort::kDefault}) {
@@ -79,7 +79,7 @@ TEST(PlansByPortfolio, IsNeverDearerThanSimplerWays) {
 
 TEST(PlansByPortfolio, MoreEffortIsNeverDearer) {
   const CostModels symmetric = random_models(11);
-  for (std::uint64_t seed = 0; seed < repetitions(40); ++seed) {
+  for (std::uint64_t seed = 0; seed < drawn_tasks(40); ++seed) {
     SCOPED_TRACE(seed);
     const Task task = random_task(seed);
     const double fast =
@@ -90,7 +90,7 @@ TEST(PlansByPortfolio, MoreEffortIsNeverDearer) {
   const Task task = golden_task("2gpu_dim64", 1);
   double before = kInfinity;
   for (const Effort effort : all_efforts()) {
-    if (effort == Effort::kThorough && NEUROSHARD_SANITIZED) continue;
+    if (effort == Effort::kThorough && testing::kFewTasks) continue;
     const PlanResult result =
         planner_of(golden_models(), Algorithm::kNeuroshard, effort).plan(task);
     EXPECT_LE(result.cost.cost_ms, before) << name_of(effort);
@@ -115,7 +115,7 @@ TEST(PlansByPortfolio, MoreEffortIsNeverDearerWhereDevicesAreFull) {
 
 TEST(PlansByPortfolio, DoesNotLookAtTheOrderOfTables) {
   const Planner planner = planner_of(builtin_weights(), Algorithm::kNeuroshard, Effort::kFast);
-  for (std::uint64_t seed = 0; seed < repetitions(30); ++seed) {
+  for (std::uint64_t seed = 0; seed < drawn_tasks(30); ++seed) {
     SCOPED_TRACE(seed);
     const Task task = seed % 3 == 0 ? wide_task(seed) : random_task(seed);
     const PlanResult listed = planner.plan(task);

@@ -33,7 +33,7 @@ using testing::message_of;
 using testing::planner_of;
 using testing::random_table_of_kinds;
 using testing::random_task_with_kinds;
-using testing::repetitions;
+using testing::drawn_tasks;
 
 using enum ShardingKind;
 
@@ -56,7 +56,7 @@ TEST(RequiredKinds, ArePlannedWhereverTheyCanBe) {
   std::vector<Task> tasks;
   std::vector<PlanResult> results;
   int out_of_reach = 0;
-  for (std::uint64_t seed = 0; seed < repetitions(400); ++seed) {
+  for (std::uint64_t seed = 0; seed < drawn_tasks(400); ++seed) {
     SCOPED_TRACE(seed);
     const Task& task = tasks.emplace_back(random_task_with_kinds(seed));
     const auto lost = std::ranges::find_if(
@@ -93,7 +93,7 @@ TEST(RequiredKinds, ArePlannedWhereverTheyCanBe) {
 TEST(RequiredKinds, OfMoreEffortAreNotDearer) {
   const Planner fast = planner_of(Effort::kFast);
   const Planner more = planner_of(Effort::kDefault, {}, 3);
-  for (std::uint64_t seed = 1000; seed < 1000 + repetitions(40); ++seed) {
+  for (std::uint64_t seed = 1000; seed < 1000 + drawn_tasks(40); ++seed) {
     SCOPED_TRACE(seed);
     const Task task = random_task_with_kinds(seed);
     const PlanResult first = fast.plan(task);
@@ -158,7 +158,7 @@ Task tiny_task_of_single_kinds(std::uint64_t seed) {
 TEST(RequiredKinds, ThatFitAreNotDenied) {
   const Planner planner = planner_of();
   int infeasible = 0;
-  const std::uint64_t tasks = repetitions(300);
+  const std::uint64_t tasks = drawn_tasks(300);
   for (std::uint64_t seed = 0; seed < tasks; ++seed) {
     SCOPED_TRACE(seed);
     Task task = tiny_task_of_single_kinds(seed);
@@ -182,7 +182,7 @@ TEST(RequiredKinds, ThatFitAreNotDenied) {
 TEST(RequiredKinds, LittleIsCheaperThanWhatTheSearchFinds) {
   const Planner planner = planner_of(Effort::kDefault);
   int optimal = 0;
-  const int tasks = static_cast<int>(repetitions(100));
+  const int tasks = static_cast<int>(drawn_tasks(100));
   for (int seed = 0; seed < tasks; ++seed) {
     SCOPED_TRACE(seed);
     Task task = tiny_task_of_single_kinds(5000 + static_cast<std::uint64_t>(seed));
@@ -214,7 +214,7 @@ TEST(RequiredKinds, BesideOtherRulesAreKeptOrExplained) {
   planners.emplace_back(models, PlannerOptions{.algorithm = Algorithm::kUniform, .threads = 1});
   int contradictory = 0;
   int planned = 0;
-  const std::uint64_t tasks = repetitions(300);
+  const std::uint64_t tasks = drawn_tasks(300);
   for (std::uint64_t seed = 0; seed < tasks; ++seed) {
     SCOPED_TRACE(seed);
     Task task = random_task_with_kinds(seed);
@@ -258,7 +258,7 @@ TEST(RequiredKinds, MakeNoGridOfPartsOfColumns) {
   const Planner planner = planner_of();
   int planned = 0;
   int by_rows = 0;
-  for (std::uint64_t seed = 0; seed < repetitions(200); ++seed) {
+  for (std::uint64_t seed = 0; seed < drawn_tasks(200); ++seed) {
     SCOPED_TRACE(seed);
     Random random(seed, 59);
     Task task;
@@ -285,7 +285,7 @@ TEST(CutsPreset, TorchrecIsAnyWithEqualWidths) {
   const PlannerOptions preset{.effort = Effort::kFast, .cuts = Cuts::kTorchrec, .threads = 1};
   const PlannerOptions spelled{
       .effort = Effort::kFast, .equal_widths = true, .cuts = Cuts::kAny, .threads = 1};
-  for (std::uint64_t seed = 0; seed < repetitions(40); ++seed) {
+  for (std::uint64_t seed = 0; seed < drawn_tasks(40); ++seed) {
     SCOPED_TRACE(seed);
     const Task task = random_task_with_kinds(seed);
     const PlanResult result = Planner(models, preset).plan(task);

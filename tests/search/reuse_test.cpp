@@ -18,7 +18,7 @@ using testing::golden_sets;
 using testing::golden_task;
 using testing::random_models;
 using testing::random_task;
-using testing::repetitions;
+using testing::drawn_tasks;
 
 PlannerOptions options_with(bool reuse_work) {
   PlannerOptions options;
@@ -41,7 +41,7 @@ TEST(Reuse, SamePlansOnEveryGoldenTask) {
   const Planner plain(golden_models(), options_with(false));
   for (const std::string& set : golden_sets()) {
     const auto plans = golden_plans(set);
-    for (std::size_t i = 0; i < repetitions(plans.size() / 2); ++i) {
+    for (std::size_t i = 0; i < drawn_tasks(plans.size() / 2); ++i) {
       const auto& golden = plans[i];
       SCOPED_TRACE(set + " task " + std::to_string(golden.task));
       const Task task = golden_task(set, golden.task);
@@ -59,7 +59,7 @@ TEST(Reuse, SamePlansOnRandomTasks) {
   fast_options.search = plain_options.search = small;
   const Planner fast(random_models(5), fast_options);
   const Planner plain(random_models(5), plain_options);
-  for (std::uint64_t seed = 0; seed < repetitions(2000); ++seed) {
+  for (std::uint64_t seed = 0; seed < drawn_tasks(2000); ++seed) {
     SCOPED_TRACE(seed);
     const Task task = random_task(seed);
     expect_same(fast.plan(task), plain.plan(task));
@@ -74,7 +74,7 @@ TEST(Reuse, SamePlansAndFailuresWithoutMemorySplits) {
   const Planner fast(random_models(5), fast_options);
   const Planner plain(random_models(5), plain_options);
   int failed = 0;
-  for (std::uint64_t seed = 0; seed < repetitions(300); ++seed) {
+  for (std::uint64_t seed = 0; seed < drawn_tasks(300); ++seed) {
     SCOPED_TRACE(seed);
     const Task task = random_task(seed);
     const PlanResult result = fast.plan(task);
@@ -142,7 +142,7 @@ TEST(Reuse, SamePlansWhereTheSearchStartsEverywhere) {
   fast_options.effort = plain_options.effort = Effort::kFast;
   const Planner fast(random_models(5), fast_options);
   const Planner plain(random_models(5), plain_options);
-  for (std::uint64_t seed = 0; seed < repetitions(60); ++seed) {
+  for (std::uint64_t seed = 0; seed < drawn_tasks(60); ++seed) {
     SCOPED_TRACE(seed);
     const Task task = random_task(seed);
     expect_same(fast.plan(task), plain.plan(task));

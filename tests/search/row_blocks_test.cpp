@@ -22,7 +22,7 @@ namespace {
 
 using ::testing::HasSubstr;
 using testing::planner_of;
-using testing::repetitions;
+using testing::drawn_tasks;
 
 Table table_of_bytes(std::int64_t bytes, int dim) {
   Table table;
@@ -153,7 +153,7 @@ TEST(RowBlocks, AreThereOnlyForWantOfRoomOrForLessCost) {
 }
 
 TEST(RowBlocks, CountTheLookupsOfTheBusiestBlock) {
-  for (std::uint64_t seed = 0; seed < repetitions(40); ++seed) {
+  for (std::uint64_t seed = 0; seed < drawn_tasks(40); ++seed) {
     SCOPED_TRACE(seed);
     Random random(seed, 9);
     const int devices = seed % 2 == 0 ? 16 : 4;
@@ -215,7 +215,7 @@ TEST(RowBlocks, FitAlsoIfTheLastBlockIsTheBusiest) {
 }
 
 TEST(RowBlocks, FindAPlanWheneverAllTablesRowWiseFit) {
-  for (std::uint64_t seed = 0; seed < repetitions(30); ++seed) {
+  for (std::uint64_t seed = 0; seed < drawn_tasks(30); ++seed) {
     SCOPED_TRACE(seed);
     Random random(seed);
     Task task;

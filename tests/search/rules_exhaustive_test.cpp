@@ -28,7 +28,7 @@ using testing::cpu_backend_of;
 using testing::expect_keeps_rules;
 using testing::quick_planners;
 using testing::random_models;
-using testing::repetitions;
+using testing::drawn_tasks;
 using testing::sort_layout;
 using testing::tiny_task_with_rules;
 
@@ -151,7 +151,7 @@ TEST(RulesExhaustively, EveryAlgorithmKeepsThemAndNoPlanThatExistsIsDenied) {
   const std::vector<Planner> planners = quick_planners(models);
   const Planner equal_widths(models, {.effort = Effort::kFast, .equal_widths = true, .threads = 1});
   int infeasible = 0;
-  const std::uint64_t tasks = repetitions(400);
+  const std::uint64_t tasks = drawn_tasks(400);
   for (std::uint64_t seed = 0; seed < tasks; ++seed) {
     SCOPED_TRACE(seed);
     const Task task = tiny_task_with_rules(seed);
@@ -184,7 +184,7 @@ TEST(RulesExhaustively, LittleIsCheaperThanWhatTheSearchFinds) {
   int tasks = 0;
   int optimal = 0;
   double worst = 0.0;
-  for (std::uint64_t seed = 10000; seed < 10000 + repetitions(150); ++seed) {
+  for (std::uint64_t seed = 10000; seed < 10000 + drawn_tasks(150); ++seed) {
     SCOPED_TRACE(seed);
     Task listed = tiny_task_with_rules(seed);
     listed.groups.clear();  // Bundles have no pieces of their own tables.

@@ -25,12 +25,12 @@ using testing::expect_keeps_rules;
 using ::testing::HasSubstr;
 using testing::random_models;
 using testing::random_task;
-using testing::repetitions;
+using testing::drawn_tasks;
 
 TEST(Rules, LargerTasksKeepThemToo) {
   const Planner planner(random_models(2), {.effort = Effort::kFast, .threads = 1});
   int planned = 0;
-  for (std::uint64_t seed = 0; seed < repetitions(60); ++seed) {
+  for (std::uint64_t seed = 0; seed < drawn_tasks(60); ++seed) {
     SCOPED_TRACE(seed);
     Task task = random_task(seed);
     Random random(seed, 3);
@@ -41,7 +41,7 @@ TEST(Rules, LargerTasksKeepThemToo) {
     expect_keeps_rules(task, result);
     planned += result.plan ? 1 : 0;
   }
-  EXPECT_GT(planned, static_cast<int>(repetitions(60) / 4));
+  EXPECT_GT(planned, static_cast<int>(drawn_tasks(60) / 4));
 }
 
 TEST(Rules, ListOfEqualDevicesIsTheirNumber) {
@@ -84,7 +84,7 @@ TEST(Rules, BackendsThreadsAndReuseChangeNothing) {
   options.backend = "scalar";
   options.reuse_work = false;
   const Planner plain_published(models, options);
-  for (std::uint64_t seed = 0; seed < repetitions(10); ++seed) {
+  for (std::uint64_t seed = 0; seed < drawn_tasks(10); ++seed) {
     SCOPED_TRACE(seed);
     Task task = random_task(seed);
     Random random(seed, 5);
@@ -98,7 +98,7 @@ TEST(Rules, BackendsThreadsAndReuseChangeNothing) {
 
 TEST(Rules, OrderAndNamesOfTablesChangeNothing) {
   const Planner planner(random_models(5), {.effort = Effort::kFast, .threads = 1});
-  for (std::uint64_t seed = 0; seed < repetitions(25); ++seed) {
+  for (std::uint64_t seed = 0; seed < drawn_tasks(25); ++seed) {
     SCOPED_TRACE(seed);
     Task task = random_task(seed);
     Random random(seed, 7);
@@ -174,7 +174,7 @@ TEST(Rules, WhatIfsKeepThem) {
 TEST(Rules, ReplanningKeepsThem) {
   const Planner planner(random_models(7), {.effort = Effort::kFast, .threads = 1});
   int planned = 0;
-  for (std::uint64_t seed = 0; seed < repetitions(25); ++seed) {
+  for (std::uint64_t seed = 0; seed < drawn_tasks(25); ++seed) {
     SCOPED_TRACE(seed);
     const Task before = random_task(seed);
     const PlanResult running = planner.plan(before);
@@ -189,7 +189,7 @@ TEST(Rules, ReplanningKeepsThem) {
     expect_keeps_rules(task, result.result);
     planned += result.result.plan ? 1 : 0;
   }
-  EXPECT_GT(planned, static_cast<int>(repetitions(25) / 4));
+  EXPECT_GT(planned, static_cast<int>(drawn_tasks(25) / 4));
 }
 
 TEST(Rules, RowBlocksKeepThem) {

@@ -12,10 +12,13 @@
 #include "bench/plans/plan_accuracy.h"
 #include "core/plans/id_exchange.h"
 #include "core/tables/exchange_fields.h"
+#include "golden.h"
+#include "neuroshard/planner.h"
 #include "neuroshard/task_file.h"
 #include "neuroshard/task_models.h"
 #include "neuroshard/weights.h"
 #include "repetitions.h"
+#include "weights/collection/analytic_plan_cost.h"
 
 namespace neuroshard::bench {
 namespace {
@@ -74,14 +77,34 @@ INSTANTIATE_TEST_SUITE_P(DeviceCounts, WholePlans,
                          ::testing::Values(2, 4, 8, 11, 16, 20, 32, 40, 64, 72, 100, 128, 200, 256,
                                            384, 512, 600, 768, 1000, 1024));
 
+// A plan of the search, and one of replicas alone, whose all-reduces are those of the datasheet.
+void expect_planned_as_priced(const Hardware& hardware) {
+  Task task{.tables = testing::golden_tables(), .devices = 16, .memory_bytes = bytes_from_gib(64)};
+  task.tables.resize(120);
+  for (Table& table : task.tables) table.dim = 64;
+  const auto priced_ms = [&](const Plan& plan) {
+    return analytic_plan_cost(hardware.gpu, hardware.network, task, plan).cost_ms;
+  };
+  const Planner planner(builtin_weights(hardware), {.effort = Effort::kFast, .threads = 1});
+  const PlanResult result = planner.plan(task);
+  ASSERT_TRUE(result.plan);
+  EXPECT_NEAR(result.cost.cost_ms / priced_ms(*result.plan), 1.0, 0.04);
+  EXPECT_EQ(result.cost.warning.find("doubtful"), std::string::npos) << result.cost.warning;
+  Plan replicas{.slices = {}, .shards = std::vector<std::vector<int>>(16)};
+  for (int i = 0; i < 120; ++i) replicas.replicas.push_back(i);
+  EXPECT_NEAR(planner.simulate(task, replicas).cost_ms / priced_ms(replicas), 1.0, 0.04);
+}
+
 // Models of hardware that none were trained on are scaled.
 TEST(WholePlansOfScaledWeights, ArePredictedWithinFourPercent) {
   std::size_t next = 0;
   for (const Hardware& hardware : known_hardware()) {
     if (std::ranges::find(trained_hardware(), hardware.name) != trained_hardware().end()) continue;
+    SCOPED_TRACE(hardware.name);
+    expect_planned_as_priced(hardware);
     for (const int devices : {4, 16, 144}) {
       if (next++ % 3 >= testing::repetitions(3)) continue;
-      SCOPED_TRACE(hardware.name + ", " + std::to_string(devices));
+      SCOPED_TRACE(devices);
       expect_accurate(builtin_weights(hardware), PlanAccuracy(hardware.name), devices, 0.04,
                       [](Task&) {});
     }

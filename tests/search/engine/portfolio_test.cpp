@@ -29,7 +29,7 @@ namespace neuroshard {
 namespace {
 
 using ::testing::IsEmpty;
-using testing::repetitions;
+using testing::drawn_tasks;
 
 constexpr double kExact = 1e-5;  // Share of a cost: sums in another order.
 
@@ -62,7 +62,7 @@ struct Considered {
 
 TEST(Portfolio, StartsFromNothingWithValidPlans) {
   int planned = 0;
-  for (std::uint64_t seed = 0; seed < repetitions(60); ++seed) {
+  for (std::uint64_t seed = 0; seed < drawn_tasks(60); ++seed) {
     SCOPED_TRACE(seed);
     const std::optional<Case> one = case_of(seed);
     if (!one) continue;
@@ -91,7 +91,7 @@ TEST(Portfolio, StartsFromNothingWithValidPlans) {
 
 TEST(Portfolio, ImprovesStepByStepAndLongerIsNeverDearer) {
   int improved = 0;
-  for (std::uint64_t seed = 0; seed < repetitions(12); ++seed) {
+  for (std::uint64_t seed = 0; seed < drawn_tasks(12); ++seed) {
     SCOPED_TRACE(seed);
     const std::optional<Case> one = case_of(seed);
     if (!one) continue;
@@ -142,7 +142,7 @@ TEST(Portfolio, DoesNothingAfterAStop) {
 // nothing to go on from.
 TEST(Chain, NeedsAPlanOfAllTablesUnlessItBeginsWithALadder) {
   int planned = 0;
-  for (std::uint64_t seed = 0; seed < repetitions(40); ++seed) {
+  for (std::uint64_t seed = 0; seed < drawn_tasks(40); ++seed) {
     SCOPED_TRACE(seed);
     const std::optional<Case> one = case_of(seed);
     if (!one) continue;

@@ -110,7 +110,7 @@ bool same_edit(const Edit& a, const Edit& b) { return a.out == b.out && a.in == 
 TEST(AllSliceMoves, HaveEveryMoveAndSwapOnce) {
   int moves = 0;
   int swaps = 0;
-  for (std::uint64_t seed = 0; seed < testing::repetitions(40); ++seed) {
+  for (std::uint64_t seed = 0; seed < testing::drawn_tasks(40); ++seed) {
     SCOPED_TRACE(seed);
     const auto one = searched(seed);
     if (!one || one->state.ways().devices() > 16) continue;
@@ -167,7 +167,7 @@ TEST(AllSliceMoves, EndWhenToldTo) {
 TEST(TabuSearch, LeavesAPlanThatNoEditMakesCheaper) {
   int improved = 0;
   std::uint64_t looked = 0;
-  for (std::uint64_t seed = 0; seed < testing::repetitions(40); ++seed) {
+  for (std::uint64_t seed = 0; seed < testing::drawn_tasks(40); ++seed) {
     SCOPED_TRACE(seed);
     const auto one = searched(seed);
     if (!one || one->state.ways().devices() > 16) continue;  // With more, prices are estimates.
@@ -191,7 +191,7 @@ TEST(TabuSearch, LeavesAPlanThatNoEditMakesCheaper) {
 
 TEST(TabuSearch, IsTheSameAgain) {
   int searches = 0;
-  for (std::uint64_t seed = 0; seed < testing::repetitions(20); ++seed) {
+  for (std::uint64_t seed = 0; seed < testing::drawn_tasks(20); ++seed) {
     const auto one = searched(seed);
     if (!one) continue;
     const auto again = searched(seed);
@@ -207,7 +207,7 @@ TEST(TabuSearch, IsTheSameAgain) {
 // more.
 TEST(TabuSearch, DoesNotLeaveManyDevicesDearer) {
   int searches = 0;
-  for (std::uint64_t seed = 0; seed < testing::repetitions(30); ++seed) {
+  for (std::uint64_t seed = 0; seed < testing::drawn_tasks(30); ++seed) {
     SCOPED_TRACE(seed);
     const auto one = searched(seed, 24);
     if (!one) continue;

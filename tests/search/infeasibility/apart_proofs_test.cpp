@@ -20,7 +20,7 @@ namespace {
 
 using testing::equal_tables;
 using ::testing::HasSubstr;
-using testing::repetitions;
+using testing::drawn_tasks;
 
 bool contains(const std::vector<int>& numbers, int number) {
   return std::ranges::find(numbers, number) != numbers.end();
@@ -100,7 +100,7 @@ std::optional<Infeasibility> proof_of(const Task& task) {
 TEST(ApartProofs, AreRightAndFindNearlyAll) {
   int impossible = 0;
   int proven = 0;
-  for (std::uint64_t seed = 0; seed < repetitions(4000); ++seed) {
+  for (std::uint64_t seed = 0; seed < drawn_tasks(4000); ++seed) {
     SCOPED_TRACE(seed);
     const Task task = random_task_with_groups(seed);
     const bool none = !all_find_devices(task);
@@ -113,7 +113,7 @@ TEST(ApartProofs, AreRightAndFindNearlyAll) {
     impossible += none ? 1 : 0;
     proven += none && proof ? 1 : 0;
   }
-  EXPECT_GT(impossible, repetitions(4000) / 10);
+  EXPECT_GT(impossible, drawn_tasks(4000) / 10);
   EXPECT_GT(proven, impossible * 0.9);
 }
 

@@ -19,7 +19,7 @@ namespace neuroshard {
 namespace {
 
 using ::testing::HasSubstr;
-using testing::repetitions;
+using testing::drawn_tasks;
 
 /// Up to nine tables on four or five devices that differ; most may only go to two of the first
 /// three, or to one.
@@ -64,7 +64,7 @@ bool some_devices_are_too_small(const Task& task) {
 
 TEST(RuleProofs, FindDevicesThatAreTooSmallIfThereAreAny) {
   int proven = 0;
-  for (std::uint64_t seed = 0; seed < repetitions(3000); ++seed) {
+  for (std::uint64_t seed = 0; seed < drawn_tasks(3000); ++seed) {
     SCOPED_TRACE(seed);
     const Task task = random_task_with_device_rules(seed);
     const StopCondition never;
@@ -73,7 +73,7 @@ TEST(RuleProofs, FindDevicesThatAreTooSmallIfThereAreAny) {
     EXPECT_EQ(proof.has_value(), any_limits_devices(task) && some_devices_are_too_small(task));
     proven += proof ? 1 : 0;
   }
-  EXPECT_GT(proven, static_cast<int>(repetitions(3000)) / 10);
+  EXPECT_GT(proven, static_cast<int>(drawn_tasks(3000)) / 10);
 }
 
 TEST(RuleProofs, AreTheReasonThatAPlanIsDenied) {

@@ -256,7 +256,7 @@ TEST(CarriedTables, PlansOfTheSearchCanStay) {
   std::mt19937_64 random(8);
   int by_rows = 0;
   int odd = 0;
-  for (std::uint64_t seed = 0; seed < testing::repetitions(100); ++seed) {
+  for (std::uint64_t seed = 0; seed < testing::drawn_tasks(100); ++seed) {
     SCOPED_TRACE(seed);
     Task task = testing::random_task(seed);
     for (Table& table : task.tables) {
@@ -275,7 +275,7 @@ TEST(CarriedTables, PlansOfTheSearchCanStay) {
     EXPECT_LE(result.result.cost.cost_ms, plan.cost.cost_ms * (1.0 + 1e-6));
   }
   EXPECT_GT(by_rows, 0);
-  EXPECT_TRUE(odd > by_rows || NEUROSHARD_SANITIZED);  // Too few tasks.
+  EXPECT_TRUE(odd > by_rows || testing::kFewTasks);  // Too few tasks.
 }
 
 TEST(CarriedTables, ReplicasThatHaveNoRoomAreDropped) {

@@ -214,7 +214,7 @@ TEST(MustMove, IsTheSameWhateverIsAskedOfThePlan) {
   int plans = 0;
   int with_less = 0;
   int refused = 0;
-  for (std::uint64_t seed = 0; seed < testing::repetitions(30); ++seed) {
+  for (std::uint64_t seed = 0; seed < testing::drawn_tasks(30); ++seed) {
     SCOPED_TRACE(seed);
     auto job = small_changed_job(planner, seed);
     if (!job) continue;
@@ -253,9 +253,9 @@ TEST(MustMove, IsTheSameWhateverIsAskedOfThePlan) {
       }
     }
   }
-  EXPECT_GT(plans, NEUROSHARD_SANITIZED ? 0 : 50);
-  EXPECT_GT(with_less, NEUROSHARD_SANITIZED ? -1 : 5);
-  EXPECT_GT(refused, NEUROSHARD_SANITIZED ? -1 : 5);
+  EXPECT_GT(plans, testing::kFewTasks ? 0 : 50);
+  EXPECT_GT(with_less, testing::kFewTasks ? -1 : 5);
+  EXPECT_GT(refused, testing::kFewTasks ? -1 : 5);
 }
 
 }  // namespace

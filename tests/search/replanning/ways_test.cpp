@@ -134,7 +134,7 @@ bool changes_ways(const SmallChangedJob& job, const Plan& plan) {
 TEST(ReplannedWays, MovesAreWhatIsMissingWithinTheBudget) {
   const Planner planner = planner_of();
   int ways_changed = 0;
-  for (std::uint64_t seed = 0; seed < testing::repetitions(20); ++seed) {
+  for (std::uint64_t seed = 0; seed < testing::drawn_tasks(20); ++seed) {
     SCOPED_TRACE(seed);
     const auto job = small_changed_job(planner, seed);
     if (!job) continue;
@@ -154,13 +154,13 @@ TEST(ReplannedWays, MovesAreWhatIsMissingWithinTheBudget) {
     }
     expect_moves_are_what_is_missing(*job, replanned);
   }
-  EXPECT_GT(ways_changed, NEUROSHARD_SANITIZED ? -1 : 2);
+  EXPECT_GT(ways_changed, testing::kFewTasks ? -1 : 2);
 }
 
 TEST(ReplannedWays, WhereAllMayMoveNoPlanIsDearerThanOneMadeAnew) {
   for (const Effort effort : {Effort::kFast, Effort::kDefault}) {
     const Planner planner = planner_of(effort);
-    for (std::uint64_t seed = 0; seed < testing::repetitions(effort == Effort::kFast ? 60 : 6);
+    for (std::uint64_t seed = 0; seed < testing::drawn_tasks(effort == Effort::kFast ? 60 : 6);
          ++seed) {
       SCOPED_TRACE(seed);
       const auto job = small_changed_job(planner, seed);
@@ -180,7 +180,7 @@ TEST(ReplannedWays, NoPlanIsDearerThanWithTablesAsTheyRun) {
                             {.effort = Effort::kFast, .cuts = Cuts::kColumns, .threads = 1});
   const Planner planner = planner_of();
   int cheaper = 0;
-  for (std::uint64_t seed = 0; seed < testing::repetitions(60); ++seed) {
+  for (std::uint64_t seed = 0; seed < testing::drawn_tasks(60); ++seed) {
     SCOPED_TRACE(seed);
     const auto job = small_changed_job(planner, seed);
     if (!job) continue;
@@ -191,14 +191,14 @@ TEST(ReplannedWays, NoPlanIsDearerThanWithTablesAsTheyRun) {
     EXPECT_EQ(best.must_move_bytes, same.must_move_bytes);
     cheaper += best.result.cost.cost_ms < same.result.cost.cost_ms ? 1 : 0;
   }
-  EXPECT_GT(cheaper, NEUROSHARD_SANITIZED ? 0 : 5);
+  EXPECT_GT(cheaper, testing::kFewTasks ? 0 : 5);
 }
 
 TEST(ReplannedWays, DoesNotDependOnThreads) {
   for (const Effort effort : {Effort::kFast, Effort::kDefault}) {
     const Planner one = planner_of(effort);
     const Planner four = planner_of(effort, {}, 4);
-    for (std::uint64_t seed = 0; seed < testing::repetitions(effort == Effort::kFast ? 15 : 4);
+    for (std::uint64_t seed = 0; seed < testing::drawn_tasks(effort == Effort::kFast ? 15 : 4);
          ++seed) {
       SCOPED_TRACE(seed);
       const auto job = small_changed_job(one, seed);
@@ -269,7 +269,7 @@ TEST(ReplannedWays, AReplicaIsDroppedOnlyForMuch) {
                             {.effort = Effort::kFast, .cuts = Cuts::kColumns, .threads = 1});
   const Planner planner = planner_of();
   int dropped = 0;
-  for (std::uint64_t seed = 0; seed < testing::repetitions(60); ++seed) {
+  for (std::uint64_t seed = 0; seed < testing::drawn_tasks(60); ++seed) {
     SCOPED_TRACE(seed);
     const auto job = small_changed_job(planner, seed);
     if (!job) continue;
@@ -280,7 +280,7 @@ TEST(ReplannedWays, AReplicaIsDroppedOnlyForMuch) {
     ++dropped;
     EXPECT_LT(best.result.cost.cost_ms * (1.02 + 0.01 * dear), same.result.cost.cost_ms);
   }
-  EXPECT_GT(dropped, NEUROSHARD_SANITIZED ? -1 : 0);  // With few seeds, maybe none.
+  EXPECT_GT(dropped, testing::kFewTasks ? -1 : 0);  // With few seeds, maybe none.
 }
 
 TEST(ReplannedWays, ALargeTableIsNoLongerReplicatedAndMovesNothing) {

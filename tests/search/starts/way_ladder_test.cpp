@@ -27,7 +27,7 @@ namespace {
 
 using ::testing::IsEmpty;
 using testing::plain_table;
-using testing::repetitions;
+using testing::drawn_tasks;
 using ::testing::SizeIs;
 
 /// Holds all that the ladder of a task is made of.
@@ -93,7 +93,7 @@ Task task_of(std::uint64_t seed) {
 
 TEST(WayLadder, CutsEveryTableAsRulesAllow) {
   std::set<Way> seen;
-  for (std::uint64_t seed = 0; seed < repetitions(150); ++seed) {
+  for (std::uint64_t seed = 0; seed < drawn_tasks(150); ++seed) {
     SCOPED_TRACE(seed);
     const Task task = task_of(seed);
     if (task.devices < 2) continue;
@@ -122,12 +122,12 @@ TEST(WayLadder, CutsEveryTableAsRulesAllow) {
       }
     }
   }
-  if (NEUROSHARD_SANITIZED) return;  // Too few tasks.
+  if (testing::kFewTasks) return;  // Too few tasks.
   EXPECT_THAT(seen, SizeIs(9));      // All but blocks on eight devices of larger nodes.
 }
 
 TEST(WayLadder, BestsAreDifferentAndFewerAreTheFirstOfMore) {
-  for (std::uint64_t seed = 0; seed < repetitions(40); ++seed) {
+  for (std::uint64_t seed = 0; seed < drawn_tasks(40); ++seed) {
     SCOPED_TRACE(seed);
     const Task task = task_of(seed);
     if (task.devices < 2) continue;
@@ -142,7 +142,7 @@ TEST(WayLadder, BestsAreDifferentAndFewerAreTheFirstOfMore) {
 }
 
 TEST(WayLadder, OtherCutsAreThoseThatRulesAllowOnceEach) {
-  for (std::uint64_t seed = 0; seed < repetitions(60); ++seed) {
+  for (std::uint64_t seed = 0; seed < drawn_tasks(60); ++seed) {
     SCOPED_TRACE(seed);
     const Task task = task_of(seed);
     if (task.devices < 2) continue;
@@ -219,7 +219,7 @@ TEST(WayLadder, FitsInTotal) {
 }
 
 TEST(WayLadder, IsTheSameForAnyOrderOfTheTables) {
-  for (std::uint64_t seed = 0; seed < repetitions(40); ++seed) {
+  for (std::uint64_t seed = 0; seed < drawn_tasks(40); ++seed) {
     SCOPED_TRACE(seed);
     Task task = testing::random_task_of_all_kinds(seed);
     if (task.devices < 2) continue;

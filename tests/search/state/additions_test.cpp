@@ -33,7 +33,7 @@ namespace neuroshard::additions {
 namespace {
 
 using ::testing::IsEmpty;
-using testing::repetitions;
+using testing::drawn_tasks;
 
 constexpr double kExact = 1e-5;  // A share of a cost: sums in another order.
 constexpr std::uint64_t kEdits = 4000;
@@ -135,7 +135,7 @@ TEST(Additions, AWayIsFoundWhereItPays) {
   int in_pairs = 0;
   int cheaper = 0;
   int dearer = 0;
-  for (std::uint64_t seed = 0; seed < repetitions(80); ++seed) {
+  for (std::uint64_t seed = 0; seed < drawn_tasks(80); ++seed) {
     SCOPED_TRACE(seed);
     const std::optional<Task> task = task_of(seed);
     if (!task) continue;
@@ -158,7 +158,7 @@ TEST(Additions, AWayIsFoundWhereItPays) {
     cheaper += with->ms < 0.99 * without->ms ? 1 : 0;
     dearer += with->ms > 1.01 * without->ms ? 1 : 0;
   }
-  if (NEUROSHARD_SANITIZED) return;  // Too few tasks.
+  if (testing::kFewTasks) return;  // Too few tasks.
   EXPECT_GT(in_pairs, 0);
   EXPECT_GT(cheaper, dearer);
 }
@@ -166,7 +166,7 @@ TEST(Additions, AWayIsFoundWhereItPays) {
 TEST(Additions, AWayIsPricedAsTheSimulatorDoes) {
   const std::vector<WayForm> forms = forms_with_pairs();
   int followed = 0;
-  for (std::uint64_t seed = 0; seed < repetitions(40); ++seed) {
+  for (std::uint64_t seed = 0; seed < drawn_tasks(40); ++seed) {
     SCOPED_TRACE(seed);
     const std::optional<Task> task = task_of(seed);
     if (!task) continue;
@@ -203,7 +203,7 @@ TEST(Additions, ACostIsPartOfWhatEditsCostAndPlansGetCheaperByIt) {
   int followed = 0;
   double with_ms = 0.0;
   double without_ms = 0.0;
-  for (std::uint64_t seed = 0; seed < repetitions(40); ++seed) {
+  for (std::uint64_t seed = 0; seed < drawn_tasks(40); ++seed) {
     SCOPED_TRACE(seed);
     const std::optional<Task> task = task_of(seed);
     if (!task) continue;
@@ -275,7 +275,7 @@ class MostShards final : public PlanLimit {
 TEST(Additions, ALimitIsKeptByAllPlansOfAChain) {
   int kept = 0;
   int more_without = 0;
-  for (std::uint64_t seed = 0; seed < repetitions(60); ++seed) {
+  for (std::uint64_t seed = 0; seed < drawn_tasks(60); ++seed) {
     SCOPED_TRACE(seed);
     const std::optional<Task> task = task_of(seed);
     if (!task) continue;
@@ -321,7 +321,7 @@ bool move_on(const PlanState& state, int table, Edit& edit) {
 
 TEST(Additions, AMoveIsAnyEditAndIsPricedAsSuch) {
   int taken = 0;
-  for (std::uint64_t seed = 0; seed < repetitions(40); ++seed) {
+  for (std::uint64_t seed = 0; seed < drawn_tasks(40); ++seed) {
     SCOPED_TRACE(seed);
     const std::optional<Task> task = task_of(seed);
     if (!task) continue;
@@ -348,7 +348,7 @@ TEST(Additions, AMoveIsAnyEditAndIsPricedAsSuch) {
       EXPECT_LT(ms, before_ms * (1.0 + kExact));
     }
   }
-  if (NEUROSHARD_SANITIZED) return;  // Too few tasks.
+  if (testing::kFewTasks) return;  // Too few tasks.
   EXPECT_GT(taken, 0);
 }
 

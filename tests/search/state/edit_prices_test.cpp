@@ -85,7 +85,7 @@ double simulated_ms(const Case& of, const PlanState& state) {
 
 TEST(EditPrices, PriceAPlanAsTheSimulatorDoes) {
   int blocks = 0;
-  for (std::uint64_t seed = 0; seed < testing::repetitions(100); ++seed) {
+  for (std::uint64_t seed = 0; seed < testing::drawn_tasks(100); ++seed) {
     SCOPED_TRACE(seed);
     const std::optional<Case> one = case_of(seed);
     if (!one) continue;
@@ -107,7 +107,7 @@ TEST(EditPrices, PriceAPlanAsTheSimulatorDoes) {
 TEST(EditPrices, FollowEditsAndTakeThemBack) {
   int rebuilt = 0;
   int moved = 0;
-  for (std::uint64_t seed = 0; seed < testing::repetitions(60); ++seed) {
+  for (std::uint64_t seed = 0; seed < testing::drawn_tasks(60); ++seed) {
     SCOPED_TRACE(seed);
     const std::optional<Case> one = case_of(seed);
     if (!one) continue;

@@ -111,7 +111,7 @@ TEST(MovedBytes, OfColumnsAreNearTheLeastThatAnyOrderNeeds) {
   };
   std::int64_t all = 0;
   std::int64_t least_of_all = 0;
-  for (std::uint64_t round = 0; round < testing::repetitions(400); ++round) {
+  for (std::uint64_t round = 0; round < testing::drawn_tasks(400); ++round) {
     SCOPED_TRACE(round);
     std::vector<std::pair<int, int>> widths;
     for (int i = 1 + below(5); i > 0; --i) widths.emplace_back(4 + 4 * below(8), below(kDevices));
