@@ -7,12 +7,11 @@ target_compile_options(neuroshard_build_flags INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -ffp-contract=off>
   # A new algorithm or feature must be met wherever there is one case for each.
   $<$<COMPILE_LANGUAGE:CXX>:-Werror=switch>
+  # Who links to the library may leave out what is not called, function by function, as the Python package does. It is
+  # so in all builds, which then share objects.
+  $<$<COMPILE_LANGUAGE:CXX>:-ffunction-sections -fdata-sections>
   # GCC's memory may grow threefold, instead of twofold, before it collects garbage: a tenth less of its time.
   $<$<COMPILE_LANG_AND_ID:CXX,GNU>:--param=ggc-min-expand=200>)
-# The Python package leaves out what it does not call, function by function.
-if(NEUROSHARD_BUILD_PYTHON)
-  target_compile_options(neuroshard_build_flags INTERFACE -ffunction-sections -fdata-sections)
-endif()
 # In a project that says neither how to build nor how to optimise, too: else plans take 40 times as long.
 get_property(multi_config GLOBAL PROPERTY GENERATOR_IS_MULTI_CONFIG)
 get_property(directory_options DIRECTORY PROPERTY COMPILE_OPTIONS)

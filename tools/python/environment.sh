@@ -11,11 +11,8 @@ make_environment() {
 # usage: build_package FOLDER: makes a wheel and installs it. Build tools are installed beside it, not anew for
 # every build, so that the paths of their headers stay and ccache knows them.
 build_package() {
-  if command -v ccache >/dev/null; then
-    # The compiler by the name that CMake finds, so that objects of other builds are taken.
-    export CMAKE_CXX_COMPILER_LAUNCHER=ccache CCACHE_BASEDIR="$PWD" CCACHE_NOHASHDIR=1 CXX="${CXX:-c++}"
-    export CCACHE_DEPEND=1
-  fi
+  . tools/compiler_cache
+  export CXX="${CXX:-c++}"  # By the name that CMake finds, so that objects of other builds are taken.
   local requirements
   mapfile -t requirements < <("$1/bin/python" - <<'PYTHON'
 try:
