@@ -10,6 +10,7 @@
 #include "quick_planners.h"
 #include "random_rules.h"
 #include "random_tasks.h"
+#include "repetitions.h"
 
 namespace neuroshard {
 namespace {
@@ -95,7 +96,7 @@ TEST(RuleCosts, AreWhatThePlanIsCheaperWithout) {
 TEST(RuleCosts, AreNeverNegative) {
   const std::vector<Planner> planners = testing::quick_planners(testing::random_models(5));
   int dearer = 0;
-  for (std::uint64_t seed = 0; seed < 30; ++seed) {
+  for (std::uint64_t seed = 0; seed < testing::drawn_tasks(30); ++seed) {
     SCOPED_TRACE(seed);
     const Task task = testing::tiny_task_with_rules(seed);
     for (const Planner& planner : planners) {
@@ -108,7 +109,7 @@ TEST(RuleCosts, AreNeverNegative) {
       }
     }
   }
-  EXPECT_GT(dearer, 0);  // Else the rule was not put to the test.
+  EXPECT_TRUE(dearer > 0 || testing::kFewTasks);  // Else the rule was not put to the test.
 }
 
 TEST(RuleCosts, SayWhichRuleLeavesATaskWithoutAPlan) {

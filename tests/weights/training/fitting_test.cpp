@@ -27,7 +27,7 @@ using testing::message_of;
 
 FitOptions few_epochs() {
   FitOptions options;
-  options.most_epochs = 30;
+  options.most_epochs = NEUROSHARD_SANITIZED ? 10 : 30;
   return options;
 }
 
