@@ -15,13 +15,13 @@ constexpr std::uint64_t repetitions(std::uint64_t count) {
   return NEUROSHARD_SANITIZED ? (count + 9) / 10 : count;
 }
 
-/// Whether tests of the search draw fewer tasks than it takes to see rare ones: with sanitizers, and
-/// unless the environment variable NEUROSHARD_THOROUGH_TESTS is set.
+/// Whether tests of the search draw fewer tasks than it takes to see rare ones: with sanitizers,
+/// and unless the environment variable NEUROSHARD_THOROUGH_TESTS is set.
 inline const bool kFewTasks =
     NEUROSHARD_SANITIZED || std::getenv("NEUROSHARD_THOROUGH_TESTS") == nullptr;
 
-/// How many tasks a test of the search draws: `count`, or if they are few a fifth of it, and a tenth
-/// with sanitizers.
+/// How many tasks a test of the search draws: `count`, or if they are few a fifth of it, and a
+/// tenth with sanitizers.
 inline std::uint64_t drawn_tasks(std::uint64_t count) {
   return kFewTasks && !NEUROSHARD_SANITIZED ? (count + 4) / 5 : repetitions(count);
 }
