@@ -40,7 +40,7 @@ class UnitGains {
   bool with_last_layer_;
   AlignedVector<float> numbers_;
   AlignedVector<float> means_;
-  AlignedVector<float> slopes_;                 ///< Of the network's parameters.
+  AlignedVector<float> slopes_;                 ///< By parameter of the network.
   std::vector<AlignedVector<float>> gradient_;  ///< One part, of `numbers_`.
   Adam adam_;
 };
