@@ -19,6 +19,7 @@ namespace neuroshard {
 namespace {
 
 using ::testing::Contains;
+using testing::drawn_tasks;
 using testing::expect_good;
 using testing::expect_no_dearer;
 using testing::make_unequal;
@@ -26,7 +27,6 @@ using testing::plain_table;
 using testing::planner_of;
 using testing::random_task;
 using testing::random_task_of_all_kinds;
-using testing::drawn_tasks;
 
 /// Large tables, and small ones that are cheaper on every device.
 Task large_and_small(int devices) {

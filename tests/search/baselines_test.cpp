@@ -21,9 +21,9 @@
 namespace neuroshard {
 namespace {
 
+using testing::drawn_tasks;
 using testing::random_models;
 using testing::random_task;
-using testing::drawn_tasks;
 
 /// The slices in this order, each to the device of the lowest sum of `key` with room; over its
 /// speed if `speeds`.

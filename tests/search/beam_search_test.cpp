@@ -16,9 +16,9 @@ namespace {
 
 using testing::CatalogedTask;
 using testing::cpu_backend_of;
+using testing::drawn_tasks;
 using testing::random_models;
 using testing::random_task;
-using testing::drawn_tasks;
 
 // A few different costs, so that many tie; some find no room.
 CandidateResult made_up(std::span<const std::uint32_t> pieces, std::uint64_t seed) {

@@ -17,10 +17,10 @@
 namespace neuroshard {
 namespace {
 
+using testing::drawn_tasks;
 using testing::message_of;
 using testing::random_models;
 using testing::random_task;
-using testing::drawn_tasks;
 
 PlannerOptions with_equal_widths(Effort effort = Effort::kDefault) {
   return {.effort = effort, .equal_widths = true, .threads = 1};

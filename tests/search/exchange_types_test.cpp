@@ -20,11 +20,11 @@
 namespace neuroshard {
 namespace {
 
+using testing::drawn_tasks;
 using ::testing::HasSubstr;
 using testing::message_of;
 using testing::random_models;
 using testing::random_task;
-using testing::drawn_tasks;
 using ::testing::StartsWith;
 using testing::task_error;
 using testing::task_text_with;

@@ -16,10 +16,10 @@ namespace {
 
 using testing::CatalogedTask;
 using testing::cpu_backend_of;
+using testing::drawn_tasks;
 using testing::kInfinity;
 using testing::Layout;
 using testing::most_memory_bytes;
-using testing::drawn_tasks;
 using testing::sort_layout;
 
 struct Shape {

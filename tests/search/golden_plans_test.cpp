@@ -11,12 +11,12 @@
 namespace neuroshard {
 namespace {
 
+using testing::drawn_tasks;
 using testing::golden_models;
 using testing::golden_plans;
 using testing::golden_sets;
 using testing::golden_task;
 using testing::GoldenPlan;
-using testing::drawn_tasks;
 
 // Step through the golden tasks, where all are looked at; sanitizers get by with fewer.
 constexpr int kEvery = NEUROSHARD_SANITIZED ? 5 : 1;

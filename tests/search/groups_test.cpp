@@ -22,12 +22,12 @@ namespace neuroshard {
 namespace {
 
 using testing::add_random_groups;
+using testing::drawn_tasks;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using testing::quick_planners;
 using testing::random_models;
 using testing::random_task;
-using testing::drawn_tasks;
 
 void expect_good(const Task& task, const PlanResult& result) {
   ASSERT_NE(result.plan.has_value(), result.infeasible.has_value());

@@ -14,12 +14,12 @@
 namespace neuroshard {
 namespace {
 
+using testing::drawn_tasks;
 using testing::expect_good;
 using testing::expect_no_dearer;
 using testing::make_unequal;
 using testing::plain_table;
 using testing::random_task;
-using testing::drawn_tasks;
 
 /// Built-in weights with prices of kinds, so many milliseconds for each shard.
 CostModels with_prices(double row_ms, double table_row_ms, double replica_ms) {

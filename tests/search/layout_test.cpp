@@ -14,11 +14,11 @@ namespace neuroshard {
 namespace {
 
 using testing::cpu_backend_of;
+using testing::drawn_tasks;
 using testing::Layout;
 using testing::layout_of;
 using testing::random_models;
 using testing::random_task;
-using testing::drawn_tasks;
 
 Plan random_plan(const Task& task, std::mt19937_64& random) {
   HalvedPlan plan;

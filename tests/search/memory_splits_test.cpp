@@ -16,9 +16,9 @@ namespace {
 
 using testing::CatalogedTask;
 using testing::cpu_backend_of;
+using testing::drawn_tasks;
 using testing::random_models;
 using testing::random_task;
-using testing::drawn_tasks;
 
 class MemorySplits : public ::testing::Test {
  protected:

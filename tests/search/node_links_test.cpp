@@ -21,8 +21,8 @@
 namespace neuroshard {
 namespace {
 
-using testing::random_task;
 using testing::drawn_tasks;
+using testing::random_task;
 
 Task task_on_nodes(std::uint64_t seed, int devices) {
   Task task = random_task(seed);

@@ -15,10 +15,10 @@
 namespace neuroshard {
 namespace {
 
+using testing::drawn_tasks;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using testing::random_task;
-using testing::drawn_tasks;
 
 // A rule on nodes is one on their devices.
 TEST(NodeRules, AreThoseOnTheirDevices) {

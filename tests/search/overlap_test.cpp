@@ -19,9 +19,9 @@
 namespace neuroshard {
 namespace {
 
+using testing::drawn_tasks;
 using ::testing::HasSubstr;
 using testing::random_models;
-using testing::drawn_tasks;
 using ::testing::StartsWith;
 using testing::task_error;
 using testing::task_text_with;

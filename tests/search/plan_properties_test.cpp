@@ -103,7 +103,9 @@ TEST(Planner, BestAndScalarBackendFindTheSamePlansToTheLastBit) {
 
 TEST(Planner, ThreadsAndBatchesChangeNothing) {
   std::vector<Task> tasks;
-  for (std::uint64_t seed = 0; seed < 30; ++seed) tasks.push_back(random_task(seed));
+  for (std::uint64_t seed = 0; seed < testing::drawn_tasks(30); ++seed) {
+    tasks.push_back(random_task(seed));
+  }
   PlannerOptions options;
   options.search = {.beam_width = 2, .candidates = 4, .max_splits = 3, .grid_steps = 4};
   options.threads = 1;
@@ -132,8 +134,9 @@ TEST(Planner, IsShareableBetweenThreads) {
     std::vector<std::jthread> threads;
     for (auto& mine : results) {
       threads.emplace_back([&] {
-        for (std::uint64_t seed = 0; seed < 20; ++seed)
+        for (std::uint64_t seed = 0; seed < testing::drawn_tasks(20); ++seed) {
           mine.push_back(planner.plan(random_task(seed)));
+        }
       });
     }
   }

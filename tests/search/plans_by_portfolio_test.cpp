@@ -23,13 +23,13 @@ namespace {
 
 using ::testing::HasSubstr;
 using Clock = std::chrono::steady_clock;
+using testing::drawn_tasks;
 using testing::golden_models;
 using testing::golden_task;
 using testing::kInfinity;
 using testing::message_of;
 using testing::random_models;
 using testing::random_task;
-using testing::drawn_tasks;
 
 Planner planner_of(const CostModels& models, Algorithm algorithm,
                    Effort effort = Effort::kDefault) {

@@ -24,6 +24,7 @@
 namespace neuroshard {
 namespace {
 
+using testing::drawn_tasks;
 using testing::expect_good;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -33,7 +34,6 @@ using testing::message_of;
 using testing::planner_of;
 using testing::random_table_of_kinds;
 using testing::random_task_with_kinds;
-using testing::drawn_tasks;
 
 using enum ShardingKind;
 

@@ -12,13 +12,13 @@
 namespace neuroshard {
 namespace {
 
+using testing::drawn_tasks;
 using testing::golden_models;
 using testing::golden_plans;
 using testing::golden_sets;
 using testing::golden_task;
 using testing::random_models;
 using testing::random_task;
-using testing::drawn_tasks;
 
 PlannerOptions options_with(bool reuse_work) {
   PlannerOptions options;

@@ -20,9 +20,9 @@
 namespace neuroshard {
 namespace {
 
+using testing::drawn_tasks;
 using ::testing::HasSubstr;
 using testing::planner_of;
-using testing::drawn_tasks;
 
 Table table_of_bytes(std::int64_t bytes, int dim) {
   Table table;

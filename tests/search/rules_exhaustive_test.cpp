@@ -25,10 +25,10 @@ namespace {
 
 using testing::CatalogedTask;
 using testing::cpu_backend_of;
+using testing::drawn_tasks;
 using testing::expect_keeps_rules;
 using testing::quick_planners;
 using testing::random_models;
-using testing::drawn_tasks;
 using testing::sort_layout;
 using testing::tiny_task_with_rules;
 

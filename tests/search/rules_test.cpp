@@ -21,11 +21,11 @@ namespace {
 using testing::add_random_groups;
 using testing::add_random_kinds;
 using testing::add_random_rules;
+using testing::drawn_tasks;
 using testing::expect_keeps_rules;
 using ::testing::HasSubstr;
 using testing::random_models;
 using testing::random_task;
-using testing::drawn_tasks;
 
 TEST(Rules, LargerTasksKeepThemToo) {
   const Planner planner(random_models(2), {.effort = Effort::kFast, .threads = 1});

@@ -13,9 +13,9 @@
 namespace neuroshard {
 namespace {
 
+using testing::drawn_tasks;
 using ::testing::HasSubstr;
 using testing::random_models;
-using testing::drawn_tasks;
 
 struct TaskShape {
   std::vector<int> dims;

@@ -16,8 +16,8 @@
 namespace neuroshard {
 namespace {
 
-using testing::planner_of;
 using testing::drawn_tasks;
+using testing::planner_of;
 
 /// A task of some tables, small ones among them, on devices that differ in one or all of memory,
 /// base load and speed; with rules and groups or without.

@@ -97,9 +97,11 @@ void expect_planned_as_priced(const Hardware& hardware) {
 
 // Models of hardware that none were trained on are scaled.
 TEST(WholePlansOfScaledWeights, ArePredictedWithinFourPercent) {
+  std::size_t scaled = 0;
   std::size_t next = 0;
   for (const Hardware& hardware : known_hardware()) {
     if (std::ranges::find(trained_hardware(), hardware.name) != trained_hardware().end()) continue;
+    if (++scaled % 4 != 0 && NEUROSHARD_SANITIZED) continue;
     SCOPED_TRACE(hardware.name);
     expect_planned_as_priced(hardware);
     for (const int devices : {4, 16, 144}) {

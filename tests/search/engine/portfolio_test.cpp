@@ -28,8 +28,8 @@
 namespace neuroshard {
 namespace {
 
-using ::testing::IsEmpty;
 using testing::drawn_tasks;
+using ::testing::IsEmpty;
 
 constexpr double kExact = 1e-5;  // Share of a cost: sums in another order.
 

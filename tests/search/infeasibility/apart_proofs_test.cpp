@@ -18,9 +18,9 @@
 namespace neuroshard {
 namespace {
 
+using testing::drawn_tasks;
 using testing::equal_tables;
 using ::testing::HasSubstr;
-using testing::drawn_tasks;
 
 bool contains(const std::vector<int>& numbers, int number) {
   return std::ranges::find(numbers, number) != numbers.end();

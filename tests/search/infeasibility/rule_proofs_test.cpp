@@ -18,8 +18,8 @@
 namespace neuroshard {
 namespace {
 
-using ::testing::HasSubstr;
 using testing::drawn_tasks;
+using ::testing::HasSubstr;
 
 /// Up to nine tables on four or five devices that differ; most may only go to two of the first
 /// three, or to one.

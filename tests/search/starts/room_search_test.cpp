@@ -25,6 +25,7 @@
 namespace neuroshard {
 namespace {
 
+using testing::drawn_tasks;
 using testing::expect_good;
 using testing::expect_keeps_rules;
 using testing::fits_somehow;
@@ -33,7 +34,6 @@ using testing::is_valid;
 using ::testing::IsEmpty;
 using testing::plain_table;
 using testing::planner_of;
-using testing::drawn_tasks;
 using testing::tiny_task_of_any_cuts;
 
 TEST(AnyCutsExhaustively, KeepRulesAndNoPlanThatExistsIsDenied) {

@@ -25,9 +25,9 @@
 namespace neuroshard {
 namespace {
 
+using testing::drawn_tasks;
 using ::testing::IsEmpty;
 using testing::plain_table;
-using testing::drawn_tasks;
 using ::testing::SizeIs;
 
 /// Holds all that the ladder of a task is made of.
@@ -123,7 +123,7 @@ TEST(WayLadder, CutsEveryTableAsRulesAllow) {
     }
   }
   if (testing::kFewTasks) return;  // Too few tasks.
-  EXPECT_THAT(seen, SizeIs(9));      // All but blocks on eight devices of larger nodes.
+  EXPECT_THAT(seen, SizeIs(9));    // All but blocks on eight devices of larger nodes.
 }
 
 TEST(WayLadder, BestsAreDifferentAndFewerAreTheFirstOfMore) {

@@ -32,8 +32,8 @@
 namespace neuroshard::additions {
 namespace {
 
-using ::testing::IsEmpty;
 using testing::drawn_tasks;
+using ::testing::IsEmpty;
 
 constexpr double kExact = 1e-5;  // A share of a cost: sums in another order.
 constexpr std::uint64_t kEdits = 4000;
