@@ -12,16 +12,20 @@ AdamStep::AdamStep(long steps, double learning_rate) {
   square_scale_ = static_cast<float>(1.0 / std::sqrt(square_correction));
 }
 
+void sum_parts(std::span<const AlignedVector<float>> parts, AlignedVector<float>& sum) {
+  std::fill(sum.begin(), sum.end(), 0.0F);
+  for (const AlignedVector<float>& part : parts) {
+    for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += part[i];
+  }
+}
+
 Adam::Adam(std::size_t parameters)
     : mean_(parameters, 0.0F), square_(parameters, 0.0F), sum_(parameters, 0.0F) {}
 
 void Adam::step(std::span<const AlignedVector<float>> gradients, double learning_rate,
                 AlignedVector<float>& parameters) {
   ++steps_;
-  std::fill(sum_.begin(), sum_.end(), 0.0F);
-  for (const AlignedVector<float>& part : gradients) {
-    for (std::size_t i = 0; i < sum_.size(); ++i) sum_[i] += part[i];
-  }
+  sum_parts(gradients, sum_);
   const AdamStep step(steps_, learning_rate);
   for (std::size_t i = 0; i < sum_.size(); ++i) {
     step.update(sum_[i], mean_[i], square_[i], parameters[i]);

@@ -33,12 +33,15 @@ class AdamStep {
   float square_scale_;
 };
 
+/// Adds up partial gradients in this order; all have the size of `sum`.
+void sum_parts(std::span<const AlignedVector<float>> parts, AlignedVector<float>& sum);
+
 /// Adam for all parameters of a network.
 class Adam {
  public:
   explicit Adam(std::size_t parameters);
 
-  /// `gradients`: partial gradients, added up in this order; all have the size of `parameters`.
+  /// `gradients`: partial ones (sum_parts()) of the size of `parameters`.
   void step(std::span<const AlignedVector<float>> gradients, double learning_rate,
             AlignedVector<float>& parameters);
 

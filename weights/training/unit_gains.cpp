@@ -11,7 +11,7 @@ constexpr float kMeanDecay = 0.99F;
 }  // namespace
 
 template <typename Scaled, typename Free>
-void UnitGains::for_each_row(const Scaled& scaled, const Free& free) const {
+std::size_t UnitGains::for_each_row(const Scaled& scaled, const Free& free) const {
   const std::size_t layers = start_.layers();
   const std::size_t input_gains = kNoGain + 1;
   std::size_t next = input_gains + static_cast<std::size_t>(start_.inputs());
@@ -35,6 +35,7 @@ void UnitGains::for_each_row(const Scaled& scaled, const Free& free) const {
     free(start_.bias_at(k), outputs, next);
     next += outputs;
   }
+  return next;
 }
 
 UnitGains::UnitGains(const TrainableMlp& start, bool with_last_layer)
@@ -42,19 +43,11 @@ UnitGains::UnitGains(const TrainableMlp& start, bool with_last_layer)
       with_last_layer_(with_last_layer),
       slopes_(start.parameters().size(), 0.0F),
       adam_(0) {
-  std::size_t size = kNoGain + 1 + static_cast<std::size_t>(start.inputs());
-  for_each_row(
-      [&](std::size_t, std::size_t count, std::size_t, std::size_t output) {
-        if (output != kNoGain) size = std::max(size, output + count);
-      },
-      [&](std::size_t, std::size_t count, std::size_t number) {
-        size = std::max(size, number + count);
-      });
-  numbers_.assign(size, 1.0F);  // The numbers of free parameters follow.
-  for_each_row([](std::size_t, std::size_t, std::size_t, std::size_t) {},
-               [&](std::size_t first, std::size_t count, std::size_t number) {
-                 std::copy_n(&start_.parameters()[first], count, &numbers_[number]);
-               });
+  const auto nothing = [](auto...) {};
+  numbers_.assign(for_each_row(nothing, nothing), 1.0F);  // The numbers of free parameters follow.
+  for_each_row(nothing, [&](std::size_t first, std::size_t count, std::size_t number) {
+    std::copy_n(&start_.parameters()[first], count, &numbers_[number]);
+  });
   means_ = numbers_;
   gradient_.assign(1, AlignedVector<float>(numbers_.size(), 0.0F));
   adam_ = Adam(numbers_.size());
@@ -79,10 +72,7 @@ void UnitGains::show(const AlignedVector<float>& numbers, TrainableMlp& network)
 
 void UnitGains::step(std::span<const AlignedVector<float>> gradients, double learning_rate,
                      TrainableMlp& network) {
-  std::ranges::fill(slopes_, 0.0F);
-  for (const AlignedVector<float>& part : gradients) {
-    for (std::size_t i = 0; i < slopes_.size(); ++i) slopes_[i] += part[i];
-  }
+  sum_parts(gradients, slopes_);
   AlignedVector<float>& gradient = gradient_.front();
   std::ranges::fill(gradient, 0.0F);
   for_each_row(

@@ -31,9 +31,10 @@ class UnitGains {
   /// Calls `scaled(first, count, input gain, first output gain)` for every input of a layer, whose
   /// weights are the start's times two numbers, and `free(first, count, first number)` for
   /// parameters that are numbers themselves. The first of the numbers is 1 for good: a gain of what
-  /// has none, as all outputs of the last layer. All are positions.
+  /// has none, as all outputs of the last layer. All are positions. Returns how many numbers there
+  /// are.
   template <typename Scaled, typename Free>
-  void for_each_row(const Scaled& scaled, const Free& free) const;
+  std::size_t for_each_row(const Scaled& scaled, const Free& free) const;
   void show(const AlignedVector<float>& numbers, TrainableMlp& network) const;
 
   TrainableMlp start_;
