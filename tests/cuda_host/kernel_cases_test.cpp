@@ -20,7 +20,7 @@ TEST(KernelCases, GiveTheResultsOfTheCpu) {
   {
     CostModels models = testing::golden_models();
     complete_with_random_comm(models, 128);
-    const KernelSizes small{.shards = {70, 600},
+    const KernelSizes small{.shards = {70, NEUROSHARD_SANITIZED ? 130 : 600},
                             .pieces = {3, 70},
                             .placements = {1, 9},
                             .task_sets = {"2gpu_dim128"},

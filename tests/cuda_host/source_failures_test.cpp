@@ -124,7 +124,7 @@ TEST_F(SourceFailures, SayWhatASampleNeeds) {
 }
 
 TEST_F(SourceFailures, MemoryThatEarlierSamplesTookIsGivenBack) {
-  StreamStore streams(base_, NEUROSHARD_SANITIZED ? 300 : 1'500, 5, std::size_t{1} << 30);
+  StreamStore streams(base_, NEUROSHARD_SANITIZED ? 100 : 1'500, 5, std::size_t{1} << 30);
   const std::vector<int> wide = {0, 1, 2, 3};  // Takes memory for activations,
   std::vector<int> many;                       // and this for lookups and keys.
   for (int i = 0; i < 16; ++i) many.push_back(24 + i % 8);

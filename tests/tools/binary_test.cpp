@@ -144,8 +144,8 @@ TEST_F(Binary, InterruptedLeavesNoPartOfAFile) {
 
 // A file that must not grow further (ulimit -f) is a write error, not a signal that kills.
 TEST_F(Binary, FileTooLargeLeavesNoPartOfAFile) {
-  std::vector<std::string> args =
-      golden_tasks({"--format", "jsonl", "--output", folder_ / "plans"});
+  std::vector<std::string> args = golden_tasks(
+      {"--format", "jsonl", "--algorithm", "dim_greedy", "--output", folder_ / "plans"});
   args.insert(args.begin(), "plan");
   const Outcome outcome = run(args, "", "ulimit -f 8; ");
   EXPECT_EQ(outcome.code, 2);

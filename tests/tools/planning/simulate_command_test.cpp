@@ -64,6 +64,7 @@ TEST(SimulateCommand, PricesPlansForAnyHardware) {
       R"({"memory_gb_s": 700, "l2_mib": 48, "multiprocessors": 90, "clock_ghz": 1.8, "in_node_gb_s": 31.5, "host_gb_s": 40,
                    "between_nodes_gb_s": 12.5})");
   for (const std::string& hardware : {std::string("b200"), own}) {
+    if (NEUROSHARD_SANITIZED && hardware != own) continue;
     SCOPED_TRACE(hardware);
     const auto with = [&](const char* command, std::vector<std::string> more) {
       more.insert(more.begin(), {"--index", "1", "--format", "json", "--hardware", hardware});
