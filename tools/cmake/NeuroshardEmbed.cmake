@@ -12,5 +12,7 @@ function(neuroshard_embed variable file symbol header)
             -DHEADER=${header} -P "${neuroshard_embed_script}"
     DEPENDS "${file}" "${neuroshard_embed_script}"
     VERBATIM)
+  # Its path is that of one build: a group with it would not be found by ccache in another.
+  set_source_files_properties("${source}" PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   set(${variable} ${${variable}} "${source}" PARENT_SCOPE)
 endfunction()
