@@ -101,7 +101,6 @@ TEST(PlansByPortfolio, MoreEffortIsNeverDearer) {
 
 // No rung of the ladder fits, and one more of them would have led elsewhere.
 TEST(PlansByPortfolio, MoreEffortIsNeverDearerWhereDevicesAreFull) {
-  if (NEUROSHARD_SANITIZED) GTEST_SKIP() << "takes long, of code that other tests run";
   for (const std::uint64_t seed : {48U, 50U, 54U}) {
     if (seed > 48 && testing::kFewTasks) continue;
     SCOPED_TRACE(seed);

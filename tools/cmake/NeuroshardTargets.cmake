@@ -89,10 +89,11 @@ endif()
 add_library(neuroshard_library_first INTERFACE)
 target_link_options(neuroshard_library_first INTERFACE
   LINKER:--whole-archive,$<TARGET_FILE:neuroshard>,--no-whole-archive)
-# With sanitizers that is so for programs, too.
-set(NEUROSHARD_PROGRAM_ORDER)
+# Flags of the programs themselves: with sanitizers they are not optimised, either.
+add_library(neuroshard_executable_flags INTERFACE)
+target_link_libraries(neuroshard_executable_flags INTERFACE neuroshard_program_flags)
 if(NEUROSHARD_SANITIZE)
-  set(NEUROSHARD_PROGRAM_ORDER neuroshard_library_first)
+  target_link_libraries(neuroshard_executable_flags INTERFACE neuroshard_library_first)
 endif()
 
 # A module of the library: objects that go into the static library and the shared one, which shows only

@@ -62,7 +62,6 @@ TEST_F(FitCommand, MakesAllPartsAndSaysHow) {
 }
 
 TEST_F(FitCommand, RefusesSamplesThatContradictThemselves) {
-  if (NEUROSHARD_SANITIZED) GTEST_SKIP() << "takes long, of code that other tests run";
   std::istringstream lines(contents_of(folder_ / "compute/data.txt"));
   std::string changed;
   int number = 0;
