@@ -16,6 +16,7 @@
 #include "weights/bound/least_sizes.h"
 #include "weights/bound/phases.h"
 #include "weights/bound/table_pieces.h"
+#include "weights/bound/weight_game.h"
 #include "weights/collection/analytic_comm.h"
 #include "weights/collection/analytic_compute.h"
 #include "weights/collection/analytic_plan_cost.h"
@@ -41,10 +42,8 @@ struct Box {
   Range columns;
   Range ids;
   Range replicas;
-  /// Weights that showed most of a box that this is part of: of all that devices do, and of what
-  /// they do beside the least that all wait for.
-  Resources of_all{0.7, 0.0, 0.0, 0.1, 0.1, 0.1};
-  Resources beside_waits{0.0, 0.6, 0.1, 0.1, 0.1, 0.1};
+  /// Weights that showed most of a box that this is part of.
+  Resources weights{0.3, 0.3, 0.1, 0.1, 0.1, 0.1};
 
   [[nodiscard]] double waiting_ms() const {
     return columns.waiting_ms() + ids.waiting_ms() + replicas.waiting_ms();
@@ -74,6 +73,7 @@ class BoundSearch {
       }
       bit_ms_ += table.tables * table.slices.back().ms_per_bit / task.devices;
       all_tables_ += table.tables;
+      column_step_ = std::gcd(column_step_, table.column_step);
     }
   }
 
@@ -95,7 +95,10 @@ class BoundSearch {
  private:
   static constexpr int kFewTablesOfDevice = 8;
   static constexpr int kTinyTables = 4;
-  static constexpr int kMostBoxes = 200;
+  // Boxes take longer where kinds of tables are many.
+  static constexpr int kBoxesTimesKinds = 100'000;
+  static constexpr int kFewestBoxes = 20;
+  static constexpr int kMostBoxes = 2000;
   static constexpr Resources kTimeAlone{1.0};
   static constexpr Resources kSlicesAlone{0.0, 1.0};
 
@@ -119,17 +122,20 @@ class BoundSearch {
   bool impossible(double ms, bool replicas, Look look) {
     return std::ranges::any_of(phases_, [&](const Phases& phases) {
       const double left_ms = std::max(0.0, ms - phases.constant_ms);
-      const double step = phases.is_mean() ? 0.0 : 1.0;
-      const auto range = [&](const ExchangeLine& line) {
+      const auto range = [&](const ExchangeLine& line, double step) {
         const double most =
             line.mean_column_ms > 0.0 ? std::floor(left_ms / line.mean_column_ms) + 1.0 : kInfinity;
-        return Range{.high = most, .ms = line.mean_column_ms, .step = step};
+        return Range{
+            .high = most, .ms = line.mean_column_ms, .step = phases.is_mean() ? 0.0 : step};
       };
-      Box box{.columns = range(phases.columns), .ids = range(phases.ids), .replicas = {}};
+      Box box{.columns = range(phases.columns, column_step_),
+              .ids = range(phases.ids, 1.0),
+              .replicas = {}};
       if (replicas && phases.compute > 0.0) {
         box.replicas = {.high = std::min(left_ms, replicas_ms_), .ms = 1.0};
       }
-      int left = kMostBoxes;
+      int left =
+          std::clamp(kBoxesTimesKinds / static_cast<int>(tables_.size()), kFewestBoxes, kMostBoxes);
       return impossible(ms, phases, replicas, look, box, left);
     });
   }
@@ -144,10 +150,10 @@ class BoundSearch {
       if ((box.*other).width_ms() > (box.*split).width_ms()) split = other;
     }
     Range& range = box.*split;
-    if (range.width_ms() <= (is_tiny() ? 1e-6 : 2e-3) * ms) return false;
+    if (range.width_ms() <= (is_tiny() ? 1e-6 : 1e-3) * ms) return false;
     Box upper = box;
     range.high = 0.5 * (range.low + range.high);
-    if (range.step > 0.0) range.high = std::floor(range.high);
+    if (range.step > 0.0) range.high = range.step * std::floor(range.high / range.step);
     (upper.*split).low = range.high + range.step;
     return impossible(ms, phases, replicas, look, box, left) &&
            impossible(ms, phases, replicas, look, upper, left);
@@ -160,14 +166,11 @@ class BoundSearch {
     for (std::size_t i = 0; i < tables_.size(); ++i) {
       LeastSizes::measure(tables_[i], *sizing, uses_[i]);
     }
-    for (Resources* const weights : {&box.of_all, &box.beside_waits}) {
-      if (weights == &box.beside_waits && box.waiting_ms() == 0.0) continue;
-      sizing->weights = *weights;
-      if (find_weights(*sizing)) return true;
-      *weights = sizing->weights;
-    }
+    sizing->weights = box.weights;
+    if (find_weights(*sizing)) return true;
+    box.weights = sizing->weights;
     if (!map_sizes || phases.is_mean()) return false;
-    for (const Resources& weights : {box.of_all, box.beside_waits, kTimeAlone, kSlicesAlone}) {
+    for (const Resources& weights : {box.weights, kTimeAlone, kSlicesAlone}) {
       if (maps_lack_room(*sizing, weights)) return true;
     }
     return false;
@@ -192,32 +195,24 @@ class BoundSearch {
     return lack(sizing).size > kBoundTolerance;
   }
 
-  static constexpr int kHopelessSteps = 4;
-  static constexpr double kHopeless = -0.25;
-
-  /// Gives more weight to what there is too little of, until there is too little of all together.
+  /// Looks for weights by which there is too little room. Others only show so much lack as the ways
+  /// that were best by these (cutting planes, Kelley 1960).
   bool find_weights(Sizing& sizing) {
     Resources best = sizing.weights;
     double most = -kInfinity;
-    for (int step = 0; step < 16; ++step) {
-      for (std::size_t i = 0; i < sizing.most.size(); ++i) {
-        if (sizing.most[i] == kInfinity) sizing.weights[i] = 0.0;
-      }
-      const double sum = std::accumulate(sizing.weights.begin(), sizing.weights.end(), 0.0);
-      for (double& weight : sizing.weights) weight /= sum;
+    std::vector<Resources> lacks;
+    constexpr int kMostSteps = 40;
+    for (int step = 0; step < kMostSteps; ++step) {
       const LeastSize lacking = lack(sizing);
       if (lacking.size > kBoundTolerance) return true;
-      // There is far too much room for other weights to show that there is too little.
-      if (step == kHopelessSteps && most < kHopeless) break;
       if (lacking.size > most) {
         most = lacking.size;
         best = sizing.weights;
       }
-      const double rate = 2.0 / (1.0 + 0.3 * step);
-      for (std::size_t i = 0; i < sizing.weights.size(); ++i) {
-        const double times = std::exp(rate * std::clamp(lacking.used[i] - 1.0, -1.0, 1.0));
-        if (sizing.weights[i] > 0.0) sizing.weights[i] = std::max(1e-6, sizing.weights[i] * times);
-      }
+      lacks.push_back(lacking.used);
+      const GameSolution game = best_weights(lacks);
+      if (game.value <= most + 1e-7) break;
+      sizing.weights = game.weights;
     }
     sizing.weights = best;
     return false;
@@ -274,7 +269,7 @@ class BoundSearch {
   }
 
   /// By how much more than all devices have the least sizes of all tables are; and what they use,
-  /// over what there is.
+  /// beyond what there is, by device.
   [[nodiscard]] LeastSize lack(const Sizing& sizing) {
     LeastSize needed{.size = 0.0};
     for (std::size_t t = 0; t < tables_.size(); ++t) {
@@ -297,7 +292,8 @@ class BoundSearch {
       room += alike.devices * sizing.map(std::min(1.0, weighed * (1.0 + kBoundTolerance)));
     }
     needed.size = needed.size / room - 1.0;
-    for (std::size_t i = 0; i < rooms.size(); ++i) needed.used[i] /= rooms[i];
+    for (std::size_t i = 0; i < rooms.size(); ++i)
+      needed.used[i] = (needed.used[i] - rooms[i]) / task_.devices;
     return needed;
   }
 
@@ -309,6 +305,7 @@ class BoundSearch {
   double replica_once_ms_ = kInfinity;
   double bit_ms_ = 0.0;  ///< A device's part of what a bit of all lookups takes.
   int all_tables_ = 0;
+  int column_step_ = 0;  ///< Columns of any device are a multiple.
   LeastSizes least_;
   std::vector<PieceUses> uses_;  ///< By tables_, of the sizing that is looked at.
   double replicas_ms_ = 0.0;     ///< Time of all tables that may be replicas.

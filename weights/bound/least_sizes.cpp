@@ -136,9 +136,23 @@ class PieceMeter {
   double more_bits_ = -kInfinity;
 };
 
-/// Raises `sizes` [units - 1] to those of row blocks of so many columns.
-void raise_to_blocks(const std::vector<PieceUses::Blocks>& blocks, const Resources& rounding,
-                     bool may_be_grid, const Sizing& sizing, std::vector<LeastSize>& sizes) {
+/// The least by unit of columns, and of which width it is.
+struct LeastByUnit {
+  double size = kInfinity;
+  std::size_t width = 0;
+
+  void keep(double of_width, std::size_t i) {
+    const double other = of_width / static_cast<double>(i + 1);
+    if (other >= size) return;
+    size = other;
+    width = i;
+  }
+};
+
+/// Lowers `sizes` [units - 1] to those of row blocks of so many columns.
+void lower_to_blocks(const PieceUses::RowCut& cut, const Resources& rounding, bool may_be_grid,
+                     const Sizing& sizing, std::vector<LeastSize>& sizes) {
+  const std::vector<PieceUses::Blocks>& blocks = cut.of_widths;
   // A block outweighs rounding by what it has of its own, or else by no columns and ids.
   double rounded = weighed(rounding, sizing);
   const std::size_t first = may_be_grid ? 0 : blocks.size() - 1;
@@ -147,45 +161,58 @@ void raise_to_blocks(const std::vector<PieceUses::Blocks>& blocks, const Resourc
     outweighs &= weighed(blocks[i].each, sizing) >= rounded;
   }
   if (!outweighs) rounded = 0.0;
+  const auto part_of = [&](std::size_t width) {
+    return outweighs ? blocks[width].part : blocks[width].part_of_slices;
+  };
   // Blocks of one column may be of different widths.
-  double each_by_unit = kInfinity;
-  double together_by_unit = kInfinity;
-  double fitting_by_unit = kInfinity;
+  LeastByUnit least_each;
+  LeastByUnit least_all;
+  LeastByUnit least_fitting;
   double mapped_by_unit = sizing.map.as_is < 1.0 ? kInfinity : 0.0;
   double largest_part = 0.0;
   for (std::size_t i = first; i < blocks.size(); ++i) {
     const PieceUses::Blocks& uses = blocks[i];
     const double units = static_cast<double>(i + 1);
-    const double part = outweighs ? uses.part : uses.part_of_slices;
-    double each = 0.0;
-    double all = 0.0;
+    const double part = part_of(i);
     if (part > 0.0) {
-      const auto keep = [&](double& by_unit, double size) {
-        by_unit = std::min(by_unit, size / units);
-      };
-      each = weighed(uses.each, sizing) - rounded;
-      all = weighed(uses.all, sizing) - (outweighs ? 0.0 : weighed(uses.exchanged, sizing));
-      keep(each_by_unit, each);
-      keep(together_by_unit, all);
+      const double each = weighed(uses.each, sizing) - rounded;
+      const double all =
+          weighed(uses.all, sizing) - (outweighs ? 0.0 : weighed(uses.exchanged, sizing));
+      least_each.keep(each, i);
+      least_all.keep(all, i);
       // The larger a block is, the less counts what each has; but it has to fit.
-      keep(fitting_by_unit, all + each / part);
+      least_fitting.keep(all + each / part, i);
       if (sizing.map.as_is < 1.0) {
-        keep(mapped_by_unit,
-             all > 0.0 ? all * sizing.map.least_slope(each, each + part * all) : 0.0);
+        const double mapped =
+            all > 0.0 ? all * sizing.map.least_slope(each, each + part * all) : 0.0;
+        mapped_by_unit = std::min(mapped_by_unit, mapped / units);
       }
       largest_part = std::max(largest_part, part);
     }
-    double size = kInfinity;
-    if (largest_part > 0.0) {
-      // Rows are cut at least once, and into a whole number of blocks.
-      const double cut = std::max(2.0, std::ceil((1.0 - kRounding) / largest_part));
-      const double by_unit = std::max(cut * each_by_unit + together_by_unit, fitting_by_unit);
-      size = (1.0 - kRounding) * units * std::max(sizing.map.as_is * by_unit, mapped_by_unit);
-    }
-    if (size <= sizes[i].size) continue;
-    sizes[i] = {.size = size, .used = uses.all};
-    if (size < kInfinity && each > 0.0) {
-      add(uses.each, std::max(2.0, (size - all) / each), sizes[i].used);
+    if (largest_part == 0.0) continue;
+    const double count = std::max(cut.blocks, std::ceil((1.0 - kRounding) / largest_part));
+    if (count >= cut.end) continue;
+    const double counted = count * least_each.size + least_all.size;
+    const double by_unit = sizing.map.as_is * std::max(counted, least_fitting.size);
+    const double size = (1.0 - kRounding) * units * std::max(by_unit, mapped_by_unit);
+    if (size >= sizes[i].size) continue;
+    sizes[i] = {.size = size};
+    const auto add_each = [&](double times, std::size_t width) {
+      times *= units / static_cast<double>(width + 1);
+      add(blocks[width].each, times, sizes[i].used);
+      if (outweighs) add(rounding, -times, sizes[i].used);
+    };
+    const auto add_all = [&](std::size_t width) {
+      const double times = units / static_cast<double>(width + 1);
+      add(blocks[width].all, times, sizes[i].used);
+      if (!outweighs) add(blocks[width].exchanged, -times, sizes[i].used);
+    };
+    const bool by_count = counted >= least_fitting.size;
+    add_all((by_count ? least_all : least_fitting).width);
+    if (by_count) {
+      add_each(count, least_each.width);
+    } else {
+      add_each(1.0 / part_of(least_fitting.width), least_fitting.width);
     }
   }
 }
@@ -246,11 +273,16 @@ void LeastSizes::measure(const TablePieces& table, const Sizing& sizing, PieceUs
   uses.slices.clear();
   for (const Piece& piece : table.slices) uses.slices.push_back(meter.of_slice(piece));
   uses.blocks.resize(table.blocks.size());
-  if (!table.blocks.empty()) uses.rounding = meter.rounding_of(table.blocks.front().front());
+  if (!table.blocks.empty()) {
+    uses.rounding = meter.rounding_of(table.blocks.front().of_widths.front());
+  }
   for (std::size_t i = 0; i < table.blocks.size(); ++i) {
-    uses.blocks[i].clear();
-    for (const BlockPieces& pieces : table.blocks[i]) {
-      uses.blocks[i].push_back(meter.of_blocks(pieces, uses.rounding));
+    PieceUses::RowCut& cut = uses.blocks[i];
+    cut.blocks = table.blocks[i].blocks;
+    cut.end = i + 1 < table.blocks.size() ? table.blocks[i + 1].blocks : kInfinity;
+    cut.of_widths.clear();
+    for (const BlockPieces& pieces : table.blocks[i].of_widths) {
+      cut.of_widths.push_back(meter.of_blocks(pieces, uses.rounding));
     }
   }
   uses.replica.clear();
@@ -306,9 +338,9 @@ LeastSize LeastSizes::of(const TablePieces& table, const PieceUses& uses, const 
     if (table.may_cut_columns) keep_less(of_columns(uses, units), least);
   }
   if (!table.blocks.empty()) {
-    of_blocks_.assign(units, {.size = 0.0});
-    for (const std::vector<PieceUses::Blocks>& blocks : uses.blocks) {
-      raise_to_blocks(blocks, uses.rounding, table.may_be_grid, sizing, of_blocks_);
+    of_blocks_.assign(units, {});
+    for (const PieceUses::RowCut& cut : uses.blocks) {
+      lower_to_blocks(cut, uses.rounding, table.may_be_grid, sizing, of_blocks_);
     }
     keep_less(of_blocks_[units - 1], least);
     for (std::size_t of_rows = 1; of_rows < units && table.may_be_grid; ++of_rows) {

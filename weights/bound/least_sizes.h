@@ -81,10 +81,16 @@ struct PieceUses {
     double part = 1.0;
     double part_of_slices = 1.0;
   };
-  std::vector<Resources> slices;            ///< Slices that do not fit take infinite time.
-  std::vector<std::vector<Blocks>> blocks;  ///< As in TablePieces.
-  Resources rounding{};                     ///< So much less each block may take.
-  std::vector<Resources> replica;           ///< By Sizing::devices; empty: it may not be one.
+  /// As in RowBlocks, and fewer than `end`.
+  struct RowCut {
+    double blocks = 2.0;
+    double end = 0.0;
+    std::vector<Blocks> of_widths;
+  };
+  std::vector<Resources> slices;   ///< Slices that do not fit take infinite time.
+  std::vector<RowCut> blocks;      ///< As in TablePieces.
+  Resources rounding{};            ///< So much less each block may take.
+  std::vector<Resources> replica;  ///< By Sizing::devices; empty: it may not be one.
 };
 
 /// In any way to have a table. Infinite if there is none.

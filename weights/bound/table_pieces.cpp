@@ -26,6 +26,18 @@ bool in_group(const Task& task, int table) {
   });
 }
 
+/// Fewer blocks are looked at more closely, unless tables are many.
+constexpr double kFewBlocks = 32.0;
+constexpr std::size_t kManyTables = 500;
+
+/// Tables with a whole number of outputs a sample have a multiple of so many columns on any device.
+int column_step_of(const Table& table) {
+  const double outputs = outputs_per_sample(table);
+  return table.pooling != Pooling::kNone && outputs == std::floor(outputs)
+             ? output_columns(table, kDimMultiple)
+             : 1;
+}
+
 class PieceMaker {
  public:
   PieceMaker(const GpuSpec& gpu, const NetworkSpec& network, const Task& task)
@@ -50,16 +62,14 @@ class PieceMaker {
     pieces.may_be_whole = any_columns || allows(ShardingKind::kTable);
     pieces.may_be_grid = !one_slice && whole.rows > 1 && any_grid;
     const bool may_be_blocks = !one_slice && whole.rows > 1 && any_rows;
+    pieces.column_step = column_step_of(whole);
     Table table = whole;
     table.access_histogram = of_batch_(whole);
     for (int dim = kDimMultiple; dim <= whole.dim; dim += kDimMultiple) {
       table.dim = dim;
       pieces.slices.push_back(slice_of(table));
     }
-    for (double blocks = 2.0; may_be_blocks && blocks < 4.0 * task_.devices; blocks *= 2.0) {
-      add_blocks(table, blocks, pieces.blocks);
-    }
-    if (may_be_blocks) add_blocks(table, kInfinity, pieces.blocks);
+    if (may_be_blocks) pieces.blocks = row_blocks_of(table);
     if (allows(ShardingKind::kReplicate) && may_be_everywhere(index)) {
       pieces.replica = replica_of(index);
     }
@@ -82,16 +92,29 @@ class PieceMaker {
     return units * (task_.exchange.columns_of_lookup() / kUnitsOfLookup);
   }
 
-  void add_blocks(Table table, double blocks, std::vector<std::vector<BlockPieces>>& all) const {
-    std::vector<BlockPieces> of_widths;
-    const int whole = table.dim;
-    of_widths.reserve(static_cast<std::size_t>(whole / kDimMultiple));
-    for (table.dim = kDimMultiple; table.dim <= whole; table.dim += kDimMultiple) {
-      of_widths.push_back(blocks_of(table, blocks));
-      // Blocks that save more than they take say nothing.
-      if (of_widths.back().each.added_ms < 0.0) return;
+  /// A tangent holds for any number of blocks, and is exact for its own.
+  [[nodiscard]] std::vector<RowBlocks> row_blocks_of(const Table& table) const {
+    std::vector<RowBlocks> all;
+    const double few = task_.tables.size() > kManyTables ? 2.0 : kFewBlocks;
+    for (double blocks = 2.0; blocks < 4.0 * task_.devices;
+         blocks += blocks < few ? std::max(1.0, std::floor(blocks / 4.0)) : blocks) {
+      add_blocks(table, blocks, all);
     }
-    all.push_back(std::move(of_widths));
+    if (all.empty()) add_blocks(table, kInfinity, all);
+    if (!all.empty()) all.front().blocks = 2.0;
+    return all;
+  }
+
+  void add_blocks(Table table, double blocks, std::vector<RowBlocks>& all) const {
+    RowBlocks found{.blocks = blocks, .of_widths = {}};
+    const int whole = table.dim;
+    found.of_widths.reserve(static_cast<std::size_t>(whole / kDimMultiple));
+    for (table.dim = kDimMultiple; table.dim <= whole; table.dim += kDimMultiple) {
+      found.of_widths.push_back(blocks_of(table, blocks));
+      // Blocks that save more than they take say nothing.
+      if (found.of_widths.back().each.added_ms < 0.0) return;
+    }
+    all.push_back(std::move(found));
   }
 
   [[nodiscard]] BlockPieces blocks_of(const Table& table, double blocks) const {

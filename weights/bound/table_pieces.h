@@ -31,6 +31,12 @@ struct BlockPieces {
   double id_rounding = 0.0;  ///< and columns of ids.
 };
 
+/// For so many blocks of rows, or more.
+struct RowBlocks {
+  double blocks = 2.0;
+  std::vector<BlockPieces> of_widths;  ///< [columns / 4 - 1]
+};
+
 /// A replica takes so much of every device.
 struct ReplicaPiece {
   double ms = 0.0;
@@ -41,10 +47,10 @@ struct ReplicaPiece {
 /// In which ways plans may have a table, and what it takes then.
 struct TablePieces {
   int tables = 1;             ///< Alike.
+  int column_step = 1;        ///< Columns of any pieces are a multiple.
   std::vector<Piece> slices;  ///< [columns / 4 - 1], of all rows.
-  /// [columns / 4 - 1], or empty: it may not be cut by rows. All that are listed hold, some are
-  /// more for few blocks, others for many.
-  std::vector<std::vector<BlockPieces>> blocks;
+  /// By the least number of row blocks that they are for, from 2. Empty: it may not be cut by rows.
+  std::vector<RowBlocks> blocks;
   bool may_be_whole = false;
   bool may_cut_columns = false;
   bool may_be_grid = false;  ///< Cut by columns and rows; some columns may have all rows.
