@@ -81,8 +81,8 @@ class Chain {
   using Cuts = WayLadder::Cuts;
   struct Built {
     Cuts cuts;
-    const WayLadder::Rung* rung = nullptr;  ///< They come from.
-    double columns_share = 0.0;
+    const WayLadder::Rung* rung = nullptr;                     ///< They come from.
+    bool cuts_for_columns = false;                             ///< As in Rebuild::place_by_loads().
     double cost_ms = std::numeric_limits<double>::infinity();  ///< By rung_ms().
     std::int64_t missing_bytes = 0;
   };
@@ -129,7 +129,7 @@ class Chain {
   void settle_whole(const StopCondition& stop);
   /// Cuts and places all tables anew, by estimates under a limit of columns or, `exact`, by heads
   /// if builds_by_heads(). False: some slice has no place.
-  bool build(const Cuts& cuts, double columns_share, bool exact);
+  bool build(const Cuts& cuts, bool cuts_for_columns, bool exact);
   /// Whether what was put in is placed by heads: that takes no longer than settling.
   [[nodiscard]] bool builds_by_heads() const {
     return rebuild_.head_evaluations() <= kHeadsOfEdit * kSettle;
@@ -179,6 +179,7 @@ class Chain {
   std::uint64_t done_ = 0;
   double accepted_share_ = 0.2;
   bool begun_ = false;
+  bool built_by_heads_ = false;  ///< The last build().
 };
 
 }  // namespace neuroshard

@@ -16,12 +16,18 @@ constexpr std::size_t kNumbersThatSettle = 4;  // So many numbers of replicas.
 constexpr std::size_t kTablesOfWays = 6;
 constexpr double kWorstWay = 1.15;  // Over the current plan's cost, before it settles.
 
-// Rungs of a WayLadder that are placed, under these limits of columns if by estimates.
+// Rungs of a WayLadder that are placed, on devices with no more of the mean of columns if by
+// estimates.
 constexpr std::size_t kFewestRungs = 3;
 constexpr std::size_t kMostRungs = 32;
-constexpr std::size_t kPlacesOfRungs = 200'000;  // Tables times devices, of all.
-constexpr std::size_t kMostBuilds = 200;         // In the place of one that is cut otherwise.
-constexpr std::array kSharesOfColumns = {1.03, 1e12};
+constexpr double kShareOfColumns = 1.03;
+// Tables times devices, of all rungs; and of builds in the place of one that is cut otherwise: by
+// heads, or by estimates for the first climb and for others.
+constexpr std::size_t kPlacesOfRungs = 500'000;
+constexpr std::size_t kPlacesByHeads = 200'000;
+constexpr std::size_t kPlacesOfFirstClimb = 600'000;
+constexpr std::size_t kPlacesOfClimb = 1'500'000;
+constexpr std::size_t kMostBuilds = 200;
 constexpr double kWorstRung = 1.3;     // Over the current plan's cost.
 constexpr double kLeastGain = 0.0005;  // Cuts are taken in place of a rung's for no less.
 constexpr std::size_t kClimbs = 6;     // So many rungs, which differ in ways, are cut otherwise.
@@ -71,17 +77,18 @@ bool Chain::build_replicas(std::size_t count) {
   return rebuild_.place(0.0);
 }
 
-bool Chain::build(const Cuts& cuts, double columns_share, bool exact) {
+bool Chain::build(const Cuts& cuts, bool cuts_for_columns, bool exact) {
   const std::vector<int>& tables = state_.tables();
   rebuild_.begin();
   for (const int t : tables) rebuild_.take_out(t);
   for (std::size_t i = 0; i < tables.size(); ++i) rebuild_.put_in(tables[i], cuts[i]);
-  if (exact && builds_by_heads()) {
+  built_by_heads_ = exact && builds_by_heads();
+  if (built_by_heads_) {
     done_ += rebuild_.head_evaluations() / kHeadsOfEdit;
     return rebuild_.place(0.0);
   }
   ++done_;
-  return rebuild_.place_by_loads(columns_share);
+  return rebuild_.place_by_loads(kShareOfColumns, cuts_for_columns);
 }
 
 std::vector<std::size_t> Chain::numbers_of_replicas() const {
@@ -101,7 +108,7 @@ std::vector<std::size_t> Chain::numbers_of_replicas() const {
 
 bool Chain::price_built(Built& built) {
   begin_edits();
-  if (!build(built.cuts, built.columns_share, prices_rungs_by_heads())) return false;
+  if (!build(built.cuts, built.cuts_for_columns, prices_rungs_by_heads())) return false;
   prices_.apply(rebuild_.edit());
   built.cost_ms = rung_ms();
   built.missing_bytes = state_.sums.missing_bytes;
@@ -114,14 +121,14 @@ std::vector<Chain::Built> Chain::build_rungs(const std::vector<WayLadder::Rung>&
   std::vector<Built> rungs;
   for (const WayLadder::Rung& rung : of_ladder) {
     Built built{.cuts = rung.cuts, .rung = &rung};
-    for (const double columns_share : kSharesOfColumns) {
+    for (const bool cuts_for_columns : {true, false}) {
       if (stop.reached()) return {};
-      built.columns_share = columns_share;
+      built.cuts_for_columns = cuts_for_columns;
       const bool has_places = price_built(built);
-      // The limit may have changed nothing.
+      // There may have been nothing to cut.
       const bool is_known = !rungs.empty() && rungs.back().cost_ms == built.cost_ms;
       if (has_places && !is_known) rungs.push_back(built);
-      if (prices_rungs_by_heads() && builds_by_heads()) break;
+      if (built_by_heads_) break;
     }
   }
   std::ranges::stable_sort(rungs, {}, &Built::cost_ms);
@@ -136,16 +143,17 @@ void Chain::cut_otherwise(const WayLadder& ladder, Built& built, const Climb& cl
   Built other = built;
   for (bool gains = true; gains;) {
     gains = false;
-    for (const auto& [table, cut] : others) {
-      if (built.cuts[table] == cut) continue;
+    for (const auto& [tables, cut] : others) {
+      const auto has_it = [&](std::size_t table) { return built.cuts[table] == cut; };
+      if (std::ranges::all_of(tables, has_it)) continue;
       if (builds-- == 0 || stop.reached()) return;
-      other.cuts[table] = cut;
+      for (const std::size_t table : tables) other.cuts[table] = cut;
       const bool has_places = price_built(other);
       if (has_places && other.cost_ms < built.cost_ms - kLeastGain * std::abs(built.cost_ms)) {
         built = other;
         gains = true;
       } else {
-        other.cuts[table] = built.cuts[table];
+        for (const std::size_t table : tables) other.cuts[table] = built.cuts[table];
       }
     }
   }
@@ -191,7 +199,7 @@ void Chain::settle_rungs(std::span<const Built> rungs, std::size_t number,
     if (one.cost_ms > kWorstRung * current_ms_ || stop.reached()) return;
     const bool was_whole = state_.is_whole();
     begin_edits();
-    if (!build(one.cuts, one.columns_share, true) || !apply_rebuilt()) continue;
+    if (!build(one.cuts, one.cuts_for_columns, true) || !apply_rebuilt()) continue;
     if (!state_.is_whole()) return;  // Rules leave some table no way.
     settle_to_fit(4, stop);
     keep_settled(rung);
@@ -200,18 +208,21 @@ void Chain::settle_rungs(std::span<const Built> rungs, std::size_t number,
 }
 
 void Chain::try_ladder(const StopCondition& stop) {
-  const std::size_t builds =
-      kPlacesOfRungs /
+  const std::size_t places =
       std::max<std::size_t>(1, state_.tables().size() * static_cast<std::size_t>(ways_.devices()));
-  const std::size_t climbing = std::min(builds, kMostBuilds);
   const WayLadder ladder(state_, prices_, stop);
   const std::vector<WayLadder::Rung> of_ladder =
-      ladder.best(std::clamp(builds, kFewestRungs, kMostRungs), stop);
+      ladder.best(std::clamp(kPlacesOfRungs / places, kFewestRungs, kMostRungs), stop);
   std::vector<Built> rungs = build_rungs(of_ladder, stop);
   if (rungs.empty()) return;
   const std::vector<Built> to_climb = rungs_to_climb(rungs);
+  const std::array places_of_climb = built_by_heads_
+                                         ? std::array{kPlacesByHeads, kPlacesByHeads}
+                                         : std::array{kPlacesOfFirstClimb, kPlacesOfClimb};
   const auto climb = [&](std::size_t i) {
-    return climbed(ladder, to_climb[i], {kDoubts[i % kDoubts.size()], climbing}, stop);
+    const std::size_t builds = places_of_climb[i == 0 ? 0 : 1] / places;
+    return climbed(ladder, to_climb[i],
+                   {kDoubts[i % kDoubts.size()], std::min(builds, kMostBuilds)}, stop);
   };
   Built first = climb(0);
   if (first.cost_ms < rungs.front().cost_ms) rungs.insert(rungs.begin(), std::move(first));

@@ -20,7 +20,7 @@ struct Budget {
 
 constexpr double kEdits = 25000.0;
 constexpr double kEditsOfSlice = 340.0;
-constexpr double kMostEdits = 130'000.0;
+constexpr double kMostEdits = 90'000.0;
 // Edits cost more where devices are many, and find less where they are few.
 constexpr double kEditsTimesDevices = 5e7;
 constexpr double kDevicesOfAllEdits = 8.0;

@@ -159,7 +159,7 @@ bool Rebuild::place(double noise) {
   return place_pending(noise);
 }
 
-bool Rebuild::place_by_loads(double columns_share) {
+bool Rebuild::place_by_loads(double columns_share, bool cuts) {
   price_changed();
   double columns = 0.0;
   for (const float of_device : sums_.columns) columns += of_device;
@@ -169,8 +169,9 @@ bool Rebuild::place_by_loads(double columns_share) {
   }
   most_columns_ = columns_share * columns / static_cast<double>(devices_);
   by_loads_ = true;
+  cuts_for_columns_ = cuts;
   const bool placed = place_pending(0.0);
-  by_loads_ = false;
+  by_loads_ = cuts_for_columns_ = false;
   return placed;
 }
 
@@ -216,10 +217,18 @@ bool Rebuild::is_too_large(const StateSlice& slice) const {
     return false;
   }
   bool has_room = true;
+  bool has_columns = true;
+  bool has_some_columns = true;  // Else cuts do not help.
   state_.for_each_shard(slice, [&](int device, int shard) {
-    has_room &= missing_bytes(static_cast<std::size_t>(device), shard) <= 0;
+    const auto d = static_cast<std::size_t>(device);
+    has_room &= missing_bytes(d, shard) <= 0;
+    if (!cuts_for_columns_) return;
+    const double spare = most_columns_ - static_cast<double>(sums_.columns[d]);
+    const double columns = state_.catalog().load(shard).columns;
+    has_columns &= columns <= spare;
+    has_some_columns &= columns * kDimMultiple <= spare * slice.width;
   });
-  return !has_room;
+  return !has_room || (!has_columns && has_some_columns);
 }
 
 std::int64_t Rebuild::missing_bytes(std::size_t device, int shard) const {

@@ -37,8 +37,8 @@ class Rebuild {
   void heed(const StopCondition& stop) { stop_ = &stop; }
   /// Places all that was put in by the sum of what slices compute alone: many times as fast, and
   /// less exact. Devices get no more than `columns_share` of the mean of columns if it can be
-  /// helped.
-  [[nodiscard]] bool place_by_loads(double columns_share);
+  /// helped. `cuts`: slices are cut for that.
+  [[nodiscard]] bool place_by_loads(double columns_share, bool cuts);
   /// Heads that place() evaluates.
   [[nodiscard]] std::size_t head_evaluations() const;
 
@@ -50,7 +50,7 @@ class Rebuild {
     double key;
   };
   bool place_pending(double noise);
-  /// Whether a slice has no room where it is to go, and may be cut in two.
+  /// Whether a slice has no room where it is to go, or too many columns, and may be cut in two.
   [[nodiscard]] bool is_too_large(const StateSlice& slice) const;
   /// Bytes that a device lacks with a shard more; negative: room that is left.
   [[nodiscard]] std::int64_t missing_bytes(std::size_t device, int shard) const;
@@ -79,6 +79,7 @@ class Rebuild {
   std::vector<Pending> pending_;
   bool by_loads_ = false;
   double most_columns_ = 0.0;
+  bool cuts_for_columns_ = false;  ///< That devices have no more of.
   std::vector<int> changed_;
   std::vector<char> is_changed_;
   AlignedVector<float> trial_sums_;

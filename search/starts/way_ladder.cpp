@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <limits>
+#include <map>
 #include <numeric>
 #include <span>
 #include <utility>
@@ -10,7 +11,14 @@
 namespace neuroshard {
 namespace {
 
-constexpr std::array kPricesOfReplicas = {1.0, 2.0, 0.5, 0.25, 0.1, 0.03, 1e12};
+struct PriceOfReplicas {
+  double replicas;
+  double once;  ///< Share of what an operator takes once that each seems to cost.
+};
+constexpr std::array kPricesOfReplicas = {PriceOfReplicas{1.0, 0.0}, PriceOfReplicas{2.0, 0.0},
+                                          PriceOfReplicas{4.0, 0.0}, PriceOfReplicas{0.5, 0.0},
+                                          PriceOfReplicas{1.0, 1.0}, PriceOfReplicas{0.5, 1.0},
+                                          PriceOfReplicas{0.1, 1.0}, PriceOfReplicas{1e12, 1.0}};
 constexpr std::array kPricesOfHiddenIds = {0.0, 1.0};
 constexpr std::array kPricesOfIds = {1.0};
 // Estimates are too kind to blocks of rows in some tasks: rungs without any are placed, too.
@@ -79,6 +87,20 @@ WayLadder::WayLadder(const PlanState& state, StatePrices& prices, const StopCond
     }
     add_options(state, prices, table);
   }
+  std::map<int, std::vector<std::size_t>> of_rows;  // Groups in `alike_`.
+  for (std::size_t t = 0; t < state.tables().size(); ++t) {
+    const int table = state.tables()[t];
+    std::vector<std::size_t>& groups = of_rows[catalog_.all_rows(table)];
+    const auto same = std::ranges::find_if(groups, [&](std::size_t group) {
+      return state.ways().of(state.tables()[alike_[group].front()]) == state.ways().of(table);
+    });
+    if (same != groups.end()) {
+      alike_[*same].push_back(t);
+    } else {
+      groups.push_back(alike_.size());
+      alike_.push_back({t});
+    }
+  }
 }
 
 void WayLadder::add_options(const PlanState& state, StatePrices& prices, int table) {
@@ -92,14 +114,16 @@ void WayLadder::add_options(const PlanState& state, StatePrices& prices, int tab
             prices.own_ms(0.0, 0.0, static_cast<double>(load.ids)),
             static_cast<double>(load.bytes) / least_room_bytes_};
   };
-  const auto on_every_device_ms = [&] {
-    return prices.added_ms(catalog.replica(table)) / least_speed_;
+  const auto add_replica_operator = [&](Option& option) {
+    option.replica = catalog.replica(table);
+    option.replica_ms = catalog.more_ms(option.replica) / least_speed_;
+    option.once_ms =
+        std::max(0.0, prices.added_ms(option.replica) / least_speed_ - option.replica_ms);
   };
   const auto add = [&](Way way, int slices) {
     Option option{.cut = {way, slices}, .in_blocks = ways.group(way) > 1};
     if (ways.is_deduplicated(way)) {
-      option.replica = catalog.replica(table);
-      option.replica_ms = on_every_device_ms();
+      add_replica_operator(option);
     }
     std::vector<std::int64_t> slices_bytes;
     for (const int width : ways.widths(table, way, slices)) {
@@ -137,19 +161,18 @@ void WayLadder::add_options(const PlanState& state, StatePrices& prices, int tab
   }
   if (!ways.of(table).replica) return;
   const ReplicaLoad& load = catalog.replica_load(table);
-  const double compute_ms = on_every_device_ms();
   const Table* const tables[] = {&of};
   Option option{.cut = {Way::kReplica, 1}};
-  option.replica = catalog.replica(table);
+  add_replica_operator(option);
   option.dense_bytes = load.dense_bytes;
   option.update_ms = load.price_ms;
   if (const AllReduceModel* const model = catalog.backend().all_reduce()) {
     option.update_ms +=
         replica_update_ms(*model, state.task().devices, catalog.gradients().update(tables));
   }
-  option.replica_ms = kLeastMs + compute_ms + option.update_ms +
-                      all_reduce_ms(kOtherGradients + load.dense_bytes) -
-                      all_reduce_ms(kOtherGradients);
+  option.replica_ms += kLeastMs + option.update_ms +
+                       all_reduce_ms(kOtherGradients + load.dense_bytes) -
+                       all_reduce_ms(kOtherGradients);
   option.bytes = load.bytes * static_cast<std::int64_t>(devices_);
   options.push_back(option);
 }
@@ -164,7 +187,7 @@ double WayLadder::ms_of(const Option& option, const Prices& prices, double beyon
   for (std::size_t i = 0; i < kIds; ++i) shared_ms += option.mean_ms[i];
   double ms = (option.fits ? 0.0 : kNoRoomMs) +
               prices.ms_of_byte * static_cast<double>(option.bytes) +
-              prices.replicas * option.replica_ms;
+              prices.replicas * (option.replica_ms + prices.once * option.once_ms);
   ms += option.in_blocks ? prices.blocks * shared_ms : shared_ms;
   for (std::size_t i = 0; i < option.largest.size(); ++i) {
     ms += beyond_limits * std::max(0.0, option.largest[i] - prices.most[i]);
@@ -191,14 +214,17 @@ std::vector<WayLadder::OtherCut> WayLadder::other_cuts(const Rung& rung, double 
     double key;
   };
   std::vector<Candidate> all;
-  for (std::size_t t = 0; t < options_.size(); ++t) {
-    const TableCut& now = rung.cuts[t];
-    const auto own = std::ranges::find(options_[t], now, &Option::cut);
+  const auto add_others = [&](const std::vector<std::size_t>& tables) {
+    const std::vector<Option>& options = options_[tables.front()];
+    const TableCut& now = rung.cuts[tables.front()];
+    const auto own = std::ranges::find(options, now, &Option::cut);
     const double own_ms = (1.0 + doubt) * ms_of(*own, rung.prices, kNearLimit);
     const std::size_t first = all.size();
-    for (const Option& option : options_[t]) {
+    for (const Option& option : options) {
       const TableCut& cut = option.cut;
-      const Candidate one{{t, cut}, ms_of(option, rung.prices, kNearLimit) - own_ms};
+      const Candidate one{
+          {tables, cut},
+          static_cast<double>(tables.size()) * (ms_of(option, rung.prices, kNearLimit) - own_ms)};
       if (cut.way == now.way) {
         if (cut.slices == 2 * now.slices || now.slices == 2 * cut.slices) all.push_back(one);
         continue;
@@ -212,12 +238,26 @@ std::vector<WayLadder::OtherCut> WayLadder::other_cuts(const Rung& rung, double 
         *same_way = one;
       }
     }
+  };
+  for (const std::vector<std::size_t>& group : alike_) {
+    std::vector<std::vector<std::size_t>> by_cut;
+    for (const std::size_t t : group) {
+      const auto same = std::ranges::find_if(by_cut, [&](const std::vector<std::size_t>& tables) {
+        return rung.cuts[tables.front()] == rung.cuts[t];
+      });
+      if (same != by_cut.end()) {
+        same->push_back(t);
+      } else {
+        by_cut.push_back({t});
+      }
+    }
+    for (const std::vector<std::size_t>& tables : by_cut) add_others(tables);
   }
   std::ranges::stable_sort(all, {}, &Candidate::key);
   all.resize(std::min(all.size(), most));
   std::vector<OtherCut> others;
   others.reserve(all.size());
-  for (const Candidate& one : all) others.push_back(one.other);
+  for (Candidate& one : all) others.push_back(std::move(one.other));
   return others;
 }
 
@@ -336,9 +376,10 @@ std::vector<WayLadder::Estimate> WayLadder::rungs_at(double price_of_blocks,
       std::clamp<std::size_t>(kStepsTimesTables / options_.size(), 1, kMostStepsOfPrice);
   for (const double room_share : kSharesOfRoom) {
     double fullest = 0.0;
-    for (const double replicas : kPricesOfReplicas) {
+    for (const auto& [replicas, once] : kPricesOfReplicas) {
       for (const double ids : prices_of_ids) {
         Prices prices{.replicas = replicas,
+                      .once = once,
                       .blocks = price_of_blocks,
                       .ids = ids,
                       .most = {kNoRoomMs, kNoRoomMs, kNoRoomMs, kNoRoomMs}};

@@ -32,6 +32,7 @@ class WayLadder {
   using Loads = std::array<double, kTimes + 1>;
   struct Prices {
     double replicas;  ///< Many together take less than the sum of each alone.
+    double once;      ///< Part of what their operator takes once that each seems to.
     double blocks;    ///< Row blocks seem to cost so many times as much.
     double ids;       ///< Where they are hidden, all else decides, or they do.
     double ms_of_byte = 0.0;
@@ -45,13 +46,14 @@ class WayLadder {
   [[nodiscard]] std::vector<Rung> best(std::size_t most, const StopCondition& stop) const;
 
   struct OtherCut {
-    std::size_t table;  ///< Index of PlanState::tables().
+    std::vector<std::size_t> tables;  ///< Indices of PlanState::tables().
     TableCut cut;
   };
-  /// Cuts that a table may have in place of a rung's: in its way twice and half the slices, in each
-  /// other way those that take least. At most so many, the most promising first: estimates may be
-  /// wrong by `doubt` times what a table takes, so that heavy tables come first, and among alike
-  /// ones cuts that take little more than the rung's.
+  /// Cuts that a table, or all that are alike, may have in place of a rung's: in its way twice and
+  /// half the slices, in each other way those that take least. At most so many, the most promising
+  /// first: estimates may be wrong by `doubt` times what a table takes, so that heavy ones come
+  /// first, and among equally heavy ones cuts that take little more than the rung's. Where many
+  /// are alike, all devices wait for some of them until the last one is cut otherwise.
   [[nodiscard]] std::vector<OtherCut> other_cuts(const Rung& rung, double doubt,
                                                  std::size_t most) const;
 
@@ -64,6 +66,7 @@ class WayLadder {
     Times mean_ms{};          ///< A device's share.
     Loads largest{};          ///< Loads of the shard that has most of each.
     double replica_ms = 0.0;  ///< On every device, and for gradients, beside others.
+    double once_ms = 0.0;     ///< More if there are no others.
     int replica = -1;         ///< The shard; -1: no device looks up the table for itself.
     double dense_bytes = 0.0;
     double update_ms = 0.0;
@@ -105,6 +108,7 @@ class WayLadder {
   double room_bytes_ = 0.0;        ///< Room of all devices together.
   double least_room_bytes_ = 1.0;  ///< Room of the device that has least.
   std::vector<std::vector<Option>> options_;
+  std::vector<std::vector<std::size_t>> alike_;  ///< Tables that may be cut alike, together.
 };
 
 }  // namespace neuroshard

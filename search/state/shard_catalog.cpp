@@ -1,6 +1,7 @@
 #include "search/state/shard_catalog.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 
 #include "core/plans/id_exchange.h"
@@ -145,6 +146,7 @@ int ShardCatalog::add(const std::vector<float>& features, const std::vector<Shar
   const std::size_t first = loads_.size();
   loads_.insert(loads_.end(), loads.begin(), loads.end());
   alone_ms_.resize(loads_.size(), kNotAsked);
+  more_ms_.resize(loads_.size(), kNotAsked);
   embeddings_.resize(loads_.size() * width_, 0.0F);
   if (!features.empty()) {
     backend_.embed_pieces(features, std::span(embeddings_).subspan(first * width_));
@@ -184,6 +186,21 @@ double ShardCatalog::alone_ms(int shard) {
     float of_models = 0.0F;
     models_->compute({embedding(shard), width_}, {&of_models, 1});
     ms = of_models + load(shard).price_ms;
+  }
+  return ms;
+}
+
+double ShardCatalog::more_ms(int shard) {
+  double& ms = more_ms_[static_cast<std::size_t>(shard)];
+  if (ms == kNotAsked) {
+    AlignedVector<float> sums(2 * width_);
+    std::copy_n(embedding(shard), width_, sums.begin());
+    std::transform(sums.begin(), sums.begin() + static_cast<std::ptrdiff_t>(width_),
+                   sums.begin() + static_cast<std::ptrdiff_t>(width_),
+                   [](float x) { return 2.0F * x; });
+    std::array<float, 2> of_models{};
+    models_->compute(sums, of_models);
+    ms = std::max(0.0F, of_models[1] - of_models[0]) + load(shard).price_ms;
   }
   return ms;
 }

@@ -74,6 +74,8 @@ class ShardCatalog {
   [[nodiscard]] const TouchedGradients& gradients() const { return gradients_; }
   /// Compute cost of a shard alone, ms.
   [[nodiscard]] double alone_ms(int shard);
+  /// Compute cost beside another one like it, ms: without what an operator takes once.
+  [[nodiscard]] double more_ms(int shard);
 
   [[nodiscard]] std::size_t embedding_width() const { return width_; }
   [[nodiscard]] const Task& task() const { return task_; }
@@ -118,6 +120,7 @@ class ShardCatalog {
   HostCurves host_curves_;
   std::deque<HostCurve> hosted_;  ///< Curves that loads point to.
   std::vector<double> alone_ms_;
+  std::vector<double> more_ms_;
   AlignedVector<float> embeddings_;
 };
 

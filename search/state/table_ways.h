@@ -56,6 +56,9 @@ class TableWays {
     bool replica = false;
     int least_width = kDimMultiple;
     bool any_widths = false;  ///< Halves or not.
+
+    friend bool operator==(const OfTable&, const OfTable&) = default;
+
     /// Slices of columns at most. `way`: not kReplica.
     [[nodiscard]] int most_slices(Way way) const { return most[static_cast<std::size_t>(way)]; }
     [[nodiscard]] bool may_be(Way way) const {

@@ -151,15 +151,20 @@ TEST(WayLadder, OtherCutsAreThoseThatRulesAllowOnceEach) {
     for (const WayLadder::Rung& rung : ladder.best(3, {})) {
       const std::vector<WayLadder::OtherCut> others = ladder.other_cuts(rung, 0.3, 1000);
       for (std::size_t i = 0; i < others.size(); ++i) {
-        const auto& [index, cut] = others[i];
-        const int table = climber.tables()[index];
-        const TableCut& now = rung.cuts[index];
-        EXPECT_TRUE(climber.ways().of(table).may_be(cut.way)) << table;
-        EXPECT_NE(cut, now);
-        EXPECT_TRUE(cut.way != now.way || cut.slices == 2 * now.slices ||
-                    now.slices == 2 * cut.slices);
-        for (std::size_t k = 0; k < i && cut.way != now.way; ++k) {
-          EXPECT_FALSE(others[k].table == index && others[k].cut.way == cut.way) << table;
+        const auto& [tables, cut] = others[i];
+        ASSERT_FALSE(tables.empty());
+        for (const std::size_t index : tables) {
+          const int table = climber.tables()[index];
+          const TableCut& now = rung.cuts[index];
+          EXPECT_TRUE(climber.ways().of(table).may_be(cut.way)) << table;
+          EXPECT_NE(cut, now);
+          EXPECT_TRUE(cut.way != now.way || cut.slices == 2 * now.slices ||
+                      now.slices == 2 * cut.slices);
+          for (std::size_t k = 0; k < i && cut.way != now.way; ++k) {
+            EXPECT_FALSE(std::ranges::count(others[k].tables, index) > 0 &&
+                         others[k].cut.way == cut.way)
+                << table;
+          }
         }
       }
       // Fewer are the first of more.
@@ -183,8 +188,35 @@ TEST(WayLadder, OtherCutsOfHeavyTablesComeFirst) {
   const std::vector<WayLadder::OtherCut> others = ladder.other_cuts(rung, 3.0, 2);
   ASSERT_EQ(others.size(), 2U);
   for (const WayLadder::OtherCut& other : others) {
-    EXPECT_EQ(climber.task().tables[static_cast<std::size_t>(climber.tables()[other.table])].dim,
-              128);
+    const int table = climber.tables()[other.tables.front()];
+    EXPECT_EQ(climber.task().tables[static_cast<std::size_t>(table)].dim, 128);
+  }
+}
+
+TEST(WayLadder, OtherCutsAreOfAllTablesThatAreAlike) {
+  Task task;
+  task.devices = 4;
+  task.memory_bytes = std::int64_t{1} << 36;
+  for (int i = 0; i < 9; ++i) {
+    task.tables.push_back(plain_table(i % 3 == 0 ? 50'000 : 70'000, 64, 3.0));
+  }
+  task.tables[3].rules.no_split = true;
+  Climber climber(task);
+  const WayLadder ladder = climber.ladder();
+  for (const WayLadder::Rung& rung : ladder.best(5, {})) {
+    for (const auto& [tables, cut] : ladder.other_cuts(rung, 0.3, 1000)) {
+      const auto table = [&](std::size_t index) -> const Table& {
+        return climber.task().tables[static_cast<std::size_t>(climber.tables()[index])];
+      };
+      for (std::size_t t = 0; t < climber.tables().size(); ++t) {
+        const Table& first = table(tables.front());
+        const Table& other = table(t);
+        const bool alike = first.rows == other.rows &&
+                           first.rules.no_split == other.rules.no_split &&
+                           rung.cuts[t] == rung.cuts[tables.front()];
+        EXPECT_EQ(std::ranges::count(tables, t), alike ? 1 : 0) << t;
+      }
+    }
   }
 }
 
