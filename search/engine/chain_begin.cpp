@@ -143,17 +143,17 @@ void Chain::cut_otherwise(const WayLadder& ladder, Built& built, const Climb& cl
   Built other = built;
   for (bool gains = true; gains;) {
     gains = false;
-    for (const auto& [tables, cut] : others) {
-      const auto has_it = [&](std::size_t table) { return built.cuts[table] == cut; };
-      if (std::ranges::all_of(tables, has_it)) continue;
+    for (const WayLadder::OtherCut& one : others) {
+      const auto has_it = [&](std::size_t table) { return built.cuts[table] == one.cut; };
+      if (std::ranges::all_of(one.tables, has_it)) continue;
       if (builds-- == 0 || stop.reached()) return;
-      for (const std::size_t table : tables) other.cuts[table] = cut;
+      for (const std::size_t table : one.tables) other.cuts[table] = one.cut;
       const bool has_places = price_built(other);
       if (has_places && other.cost_ms < built.cost_ms - kLeastGain * std::abs(built.cost_ms)) {
         built = other;
         gains = true;
       } else {
-        for (const std::size_t table : tables) other.cuts[table] = built.cuts[table];
+        for (const std::size_t table : one.tables) other.cuts[table] = built.cuts[table];
       }
     }
   }

@@ -27,7 +27,7 @@ bool in_group(const Task& task, int table) {
 }
 
 /// Fewer blocks are looked at more closely, unless tables are many.
-constexpr double kFewBlocks = 32.0;
+constexpr int kFewBlocks = 32;
 constexpr std::size_t kManyTables = 500;
 
 /// Tables with a whole number of outputs a sample have a multiple of so many columns on any device.
@@ -95,9 +95,9 @@ class PieceMaker {
   /// A tangent holds for any number of blocks, and is exact for its own.
   [[nodiscard]] std::vector<RowBlocks> row_blocks_of(const Table& table) const {
     std::vector<RowBlocks> all;
-    const double few = task_.tables.size() > kManyTables ? 2.0 : kFewBlocks;
-    for (double blocks = 2.0; blocks < 4.0 * task_.devices;
-         blocks += blocks < few ? std::max(1.0, std::floor(blocks / 4.0)) : blocks) {
+    const int few = task_.tables.size() > kManyTables ? 2 : kFewBlocks;
+    for (int blocks = 2; blocks < 4 * task_.devices;
+         blocks += blocks < few ? std::max(1, blocks / 4) : blocks) {
       add_blocks(table, blocks, all);
     }
     if (all.empty()) add_blocks(table, kInfinity, all);
