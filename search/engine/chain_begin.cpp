@@ -16,11 +16,9 @@ constexpr std::size_t kNumbersThatSettle = 4;  // So many numbers of replicas.
 constexpr std::size_t kTablesOfWays = 6;
 constexpr double kWorstWay = 1.15;  // Over the current plan's cost, before it settles.
 
-// Rungs of a WayLadder that are placed, on devices with no more of the mean of columns if by
-// estimates.
+// Rungs of a WayLadder that are placed.
 constexpr std::size_t kFewestRungs = 3;
 constexpr std::size_t kMostRungs = 32;
-constexpr double kShareOfColumns = 1.03;
 // Tables times devices, of all rungs; and of builds in the place of one that is cut otherwise: by
 // heads, or by estimates for the first climb and for others.
 constexpr std::size_t kPlacesOfRungs = 500'000;
@@ -88,7 +86,7 @@ bool Chain::build(const Cuts& cuts, bool cuts_for_columns, bool exact) {
     return rebuild_.place(0.0);
   }
   ++done_;
-  return rebuild_.place_by_loads(kShareOfColumns, cuts_for_columns);
+  return rebuild_.place_by_loads(cuts_for_columns);
 }
 
 std::vector<std::size_t> Chain::numbers_of_replicas() const {
@@ -216,11 +214,12 @@ void Chain::try_ladder(const StopCondition& stop) {
   std::vector<Built> rungs = build_rungs(of_ladder, stop);
   if (rungs.empty()) return;
   const std::vector<Built> to_climb = rungs_to_climb(rungs);
-  const std::array places_of_climb = built_by_heads_
-                                         ? std::array{kPlacesByHeads, kPlacesByHeads}
-                                         : std::array{kPlacesOfFirstClimb, kPlacesOfClimb};
+  const bool by_heads = built_by_heads_;
   const auto climb = [&](std::size_t i) {
-    const std::size_t builds = places_of_climb[i == 0 ? 0 : 1] / places;
+    const std::size_t places_of_builds = by_heads ? kPlacesByHeads
+                                         : i == 0 ? kPlacesOfFirstClimb
+                                                  : kPlacesOfClimb;
+    const std::size_t builds = places_of_builds / places;
     return climbed(ladder, to_climb[i],
                    {kDoubts[i % kDoubts.size()], std::min(builds, kMostBuilds)}, stop);
   };

@@ -14,7 +14,8 @@ constexpr double kShareOfOwn = 0.1;
 /// A device without room costs the plan again, and so many times for a device's room.
 constexpr double kNoRoom = 1.0;
 constexpr double kAllRoom = 20.0;
-/// Columns beyond those that a device should have count so many times.
+/// A device should have no more of the mean of columns. Those beyond count so many times.
+constexpr double kShareOfColumns = 1.03;
 constexpr double kBeyondColumns = 10.0;
 /// All that may be moved is worth this share of the plan's cost.
 constexpr double kShareOfMoves = 0.02;
@@ -159,7 +160,7 @@ bool Rebuild::place(double noise) {
   return place_pending(noise);
 }
 
-bool Rebuild::place_by_loads(double columns_share, bool cuts) {
+bool Rebuild::place_by_loads(bool cuts) {
   price_changed();
   double columns = 0.0;
   for (const float of_device : sums_.columns) columns += of_device;
@@ -167,7 +168,7 @@ bool Rebuild::place_by_loads(double columns_share, bool cuts) {
     state_.for_each_shard(slice,
                           [&](int, int shard) { columns += state_.catalog().load(shard).columns; });
   }
-  most_columns_ = columns_share * columns / static_cast<double>(devices_);
+  most_columns_ = kShareOfColumns * columns / static_cast<double>(devices_);
   by_loads_ = true;
   cuts_for_columns_ = cuts;
   const bool placed = place_pending(0.0);

@@ -36,9 +36,9 @@ class Rebuild {
   /// From now on place() looks at `stop`, which is borrowed.
   void heed(const StopCondition& stop) { stop_ = &stop; }
   /// Places all that was put in by the sum of what slices compute alone: many times as fast, and
-  /// less exact. Devices get no more than `columns_share` of the mean of columns if it can be
-  /// helped. `cuts`: slices are cut for that.
-  [[nodiscard]] bool place_by_loads(double columns_share, bool cuts);
+  /// less exact. Devices get little more than the mean of columns if it can be helped. `cuts`:
+  /// slices are cut for that.
+  [[nodiscard]] bool place_by_loads(bool cuts);
   /// Heads that place() evaluates.
   [[nodiscard]] std::size_t head_evaluations() const;
 
@@ -78,8 +78,8 @@ class Rebuild {
   std::int64_t left_bytes_ = kAnyBytes;  ///< That may be moved.
   std::vector<Pending> pending_;
   bool by_loads_ = false;
-  double most_columns_ = 0.0;
-  bool cuts_for_columns_ = false;  ///< That devices have no more of.
+  double most_columns_ = 0.0;      ///< A device should have no more.
+  bool cuts_for_columns_ = false;  ///< Slices are cut for most_columns_.
   std::vector<int> changed_;
   std::vector<char> is_changed_;
   AlignedVector<float> trial_sums_;

@@ -11,10 +11,7 @@
 namespace neuroshard {
 namespace {
 
-struct PriceOfReplicas {
-  double replicas;
-  double once;  ///< Share of what an operator takes once that each seems to cost.
-};
+using PriceOfReplicas = WayLadder::PriceOfReplicas;
 constexpr std::array kPricesOfReplicas = {PriceOfReplicas{1.0, 0.0}, PriceOfReplicas{2.0, 0.0},
                                           PriceOfReplicas{4.0, 0.0}, PriceOfReplicas{0.5, 0.0},
                                           PriceOfReplicas{1.0, 1.0}, PriceOfReplicas{0.5, 1.0},
@@ -64,6 +61,20 @@ bool fit_alone(const std::vector<std::int64_t>& slices_bytes, int group, const S
   });
 }
 
+using Groups = std::vector<std::vector<std::size_t>>;
+
+/// Adds a table to the group whose first one is alike, or to one of its own.
+template <typename IsAlike>
+void join(Groups& groups, std::size_t table, const IsAlike& is_alike) {
+  const auto alike = std::ranges::find_if(
+      groups, [&](const std::vector<std::size_t>& group) { return is_alike(group.front()); });
+  if (alike == groups.end()) {
+    groups.push_back({table});
+  } else {
+    alike->push_back(table);
+  }
+}
+
 }  // namespace
 
 WayLadder::WayLadder(const PlanState& state, StatePrices& prices, const StopCondition& stop)
@@ -87,20 +98,17 @@ WayLadder::WayLadder(const PlanState& state, StatePrices& prices, const StopCond
     }
     add_options(state, prices, table);
   }
-  std::map<int, std::vector<std::size_t>> of_rows;  // Groups in `alike_`.
+  std::map<int, Groups> of_rows;
   for (std::size_t t = 0; t < state.tables().size(); ++t) {
-    const int table = state.tables()[t];
-    std::vector<std::size_t>& groups = of_rows[catalog_.all_rows(table)];
-    const auto same = std::ranges::find_if(groups, [&](std::size_t group) {
-      return state.ways().of(state.tables()[alike_[group].front()]) == state.ways().of(table);
-    });
-    if (same != groups.end()) {
-      alike_[*same].push_back(t);
-    } else {
-      groups.push_back(alike_.size());
-      alike_.push_back({t});
-    }
+    const auto ways_of = [&](std::size_t i) -> const TableWays::OfTable& {
+      return state.ways().of(state.tables()[i]);
+    };
+    join(of_rows[catalog_.all_rows(state.tables()[t])], t,
+         [&](std::size_t other) { return ways_of(other) == ways_of(t); });
   }
+  for (const auto& [rows, groups] : of_rows)
+    alike_.insert(alike_.end(), groups.begin(), groups.end());
+  std::ranges::sort(alike_);
 }
 
 void WayLadder::add_options(const PlanState& state, StatePrices& prices, int table) {
@@ -187,7 +195,7 @@ double WayLadder::ms_of(const Option& option, const Prices& prices, double beyon
   for (std::size_t i = 0; i < kIds; ++i) shared_ms += option.mean_ms[i];
   double ms = (option.fits ? 0.0 : kNoRoomMs) +
               prices.ms_of_byte * static_cast<double>(option.bytes) +
-              prices.replicas * (option.replica_ms + prices.once * option.once_ms);
+              prices.replicas.times * (option.replica_ms + prices.replicas.once * option.once_ms);
   ms += option.in_blocks ? prices.blocks * shared_ms : shared_ms;
   for (std::size_t i = 0; i < option.largest.size(); ++i) {
     ms += beyond_limits * std::max(0.0, option.largest[i] - prices.most[i]);
@@ -240,16 +248,9 @@ std::vector<WayLadder::OtherCut> WayLadder::other_cuts(const Rung& rung, double 
     }
   };
   for (const std::vector<std::size_t>& group : alike_) {
-    std::vector<std::vector<std::size_t>> by_cut;
+    Groups by_cut;
     for (const std::size_t t : group) {
-      const auto same = std::ranges::find_if(by_cut, [&](const std::vector<std::size_t>& tables) {
-        return rung.cuts[tables.front()] == rung.cuts[t];
-      });
-      if (same != by_cut.end()) {
-        same->push_back(t);
-      } else {
-        by_cut.push_back({t});
-      }
+      join(by_cut, t, [&](std::size_t other) { return rung.cuts[other] == rung.cuts[t]; });
     }
     for (const std::vector<std::size_t>& tables : by_cut) add_others(tables);
   }
@@ -376,10 +377,9 @@ std::vector<WayLadder::Estimate> WayLadder::rungs_at(double price_of_blocks,
       std::clamp<std::size_t>(kStepsTimesTables / options_.size(), 1, kMostStepsOfPrice);
   for (const double room_share : kSharesOfRoom) {
     double fullest = 0.0;
-    for (const auto& [replicas, once] : kPricesOfReplicas) {
+    for (const PriceOfReplicas& replicas : kPricesOfReplicas) {
       for (const double ids : prices_of_ids) {
         Prices prices{.replicas = replicas,
-                      .once = once,
                       .blocks = price_of_blocks,
                       .ids = ids,
                       .most = {kNoRoomMs, kNoRoomMs, kNoRoomMs, kNoRoomMs}};

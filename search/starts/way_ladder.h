@@ -30,11 +30,15 @@ class WayLadder {
   static constexpr std::size_t kTimes = 3;
   /// These times, and the share of a device's room.
   using Loads = std::array<double, kTimes + 1>;
+  /// Many together take less than the sum of each alone.
+  struct PriceOfReplicas {
+    double times;
+    double once;  ///< The part of what their operator takes once that each of them pays.
+  };
   struct Prices {
-    double replicas;  ///< Many together take less than the sum of each alone.
-    double once;      ///< Part of what their operator takes once that each seems to.
-    double blocks;    ///< Row blocks seem to cost so many times as much.
-    double ids;       ///< Where they are hidden, all else decides, or they do.
+    PriceOfReplicas replicas;
+    double blocks;  ///< Row blocks seem to cost so many times as much.
+    double ids;     ///< Where they are hidden, all else decides, or they do.
     double ms_of_byte = 0.0;
     Loads most;  ///< Limits of a shard.
   };

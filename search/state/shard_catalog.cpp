@@ -1,7 +1,6 @@
 #include "search/state/shard_catalog.h"
 
 #include <algorithm>
-#include <array>
 #include <limits>
 
 #include "core/plans/id_exchange.h"
@@ -193,14 +192,13 @@ double ShardCatalog::alone_ms(int shard) {
 double ShardCatalog::more_ms(int shard) {
   double& ms = more_ms_[static_cast<std::size_t>(shard)];
   if (ms == kNotAsked) {
-    AlignedVector<float> sums(2 * width_);
-    std::copy_n(embedding(shard), width_, sums.begin());
-    std::transform(sums.begin(), sums.begin() + static_cast<std::ptrdiff_t>(width_),
-                   sums.begin() + static_cast<std::ptrdiff_t>(width_),
-                   [](float x) { return 2.0F * x; });
-    std::array<float, 2> of_models{};
-    models_->compute(sums, of_models);
-    ms = std::max(0.0F, of_models[1] - of_models[0]) + load(shard).price_ms;
+    AlignedVector<float> two(embedding(shard), embedding(shard) + width_);
+    for (float& x : two) x *= 2.0F;
+    float of_two = 0.0F;
+    models_->compute(two, {&of_two, 1});
+    const double price_ms = load(shard).price_ms;
+    const auto of_one = static_cast<float>(alone_ms(shard) - price_ms);
+    ms = std::max(0.0F, of_two - of_one) + price_ms;
   }
   return ms;
 }

@@ -123,8 +123,10 @@ class BoundSearch {
     return std::ranges::any_of(phases_, [&](const Phases& phases) {
       const double left_ms = std::max(0.0, ms - phases.constant_ms);
       const auto range = [&](const ExchangeLine& line, double step) {
-        const double most =
-            line.mean_column_ms > 0.0 ? std::floor(left_ms / line.mean_column_ms) + 1.0 : kInfinity;
+        // Ranges end at steps: one between two would be halved into an empty one.
+        const double most = line.mean_column_ms > 0.0
+                                ? step * (std::floor(left_ms / (step * line.mean_column_ms)) + 1.0)
+                                : kInfinity;
         return Range{
             .high = most, .ms = line.mean_column_ms, .step = phases.is_mean() ? 0.0 : step};
       };
@@ -195,8 +197,9 @@ class BoundSearch {
     return lack(sizing).size > kBoundTolerance;
   }
 
-  /// Looks for weights by which there is too little room. Others only show so much lack as the ways
-  /// that were best by these (cutting planes, Kelley 1960).
+  /// Looks for weights by which there is too little room. No weights show more lack than any ways
+  /// have by them: the next ones are those that show most by all ways that were least so far
+  /// (cutting planes, Kelley 1960).
   bool find_weights(Sizing& sizing) {
     Resources best = sizing.weights;
     double most = -kInfinity;
@@ -292,8 +295,9 @@ class BoundSearch {
       room += alike.devices * sizing.map(std::min(1.0, weighed * (1.0 + kBoundTolerance)));
     }
     needed.size = needed.size / room - 1.0;
-    for (std::size_t i = 0; i < rooms.size(); ++i)
+    for (std::size_t i = 0; i < rooms.size(); ++i) {
       needed.used[i] = (needed.used[i] - rooms[i]) / task_.devices;
+    }
     return needed;
   }
 
