@@ -36,6 +36,7 @@ class Chain {
     std::uint64_t number = 0;    ///< Seed of its random numbers.
     std::size_t rungs = 0;       ///< It begins with so many of a WayLadder, and needs no start,
     std::size_t more_rungs = 0;  ///< and goes on with so many.
+    bool anneals = false;        ///< One of the former is annealed before.
     bool ways = false;           ///< And tries each of the heaviest tables in all ways.
     /// From the plan that runs, which the start keeps; null: there is none.
     const MoveTerms* moves = nullptr;
@@ -103,6 +104,9 @@ class Chain {
   /// Keeps what costs less.
   void cut_otherwise(const WayLadder& ladder, Built& built, const Climb& climb,
                      const StopCondition& stop);
+  /// The cheapest of plans of a rung with other cuts of some tables, drawn at random: annealed.
+  [[nodiscard]] Built annealed(const WayLadder& ladder, Built built, std::size_t builds,
+                               const StopCondition& stop);
   /// Cut otherwise; then for memory above all, as long as some is missing.
   [[nodiscard]] Built climbed(const WayLadder& ladder, Built built, const Climb& climb,
                               const StopCondition& stop);

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/tables/natural_log.h"
 #include "search/engine/chain.h"
 
 namespace neuroshard {
@@ -28,6 +29,12 @@ constexpr std::size_t kPlacesOfClimb = 1'500'000;
 constexpr std::size_t kMostBuilds = 200;
 constexpr double kWorstRung = 1.3;     // Over the current plan's cost.
 constexpr double kLeastGain = 0.0005;  // Cuts are taken in place of a rung's for no less.
+// Fewer builds anneal nothing.
+constexpr std::size_t kPlacesOfAnnealing = 1'500'000;
+constexpr std::size_t kFewestAnnealed = 500;
+constexpr std::size_t kMostAnnealed = 1500;
+constexpr double kHottestCuts = 0.01;  // First temperature, a share of the cost.
+constexpr double kTwoTables = 0.3;     // Share of the draws that cut two tables otherwise.
 constexpr std::size_t kClimbs = 6;     // So many rungs, which differ in ways, are cut otherwise.
 // By turns: those cuts first that estimates see as alike, and those of heavy tables. The latter
 // make room, too.
@@ -171,6 +178,30 @@ Chain::Built Chain::climbed(const WayLadder& ladder, Built built, const Climb& c
   return built;
 }
 
+// A build sees what no estimate does: whether slices find room, and what they cost beside others.
+Chain::Built Chain::annealed(const WayLadder& ladder, Built built, std::size_t builds,
+                             const StopCondition& stop) {
+  const std::vector<WayLadder::NearCuts> near = ladder.near_cuts(*built.rung);
+  if (near.empty()) return built;
+  const double hottest_ms = kHottestCuts * built.cost_ms;
+  Built best = built;
+  for (std::size_t i = 0; i < builds && !stop.reached(); ++i) {
+    Built other = built;
+    for (int tables = random_.uniform() < kTwoTables ? 2 : 1; tables > 0; --tables) {
+      const WayLadder::NearCuts& one = near[random_.below(near.size())];
+      const TableCut cut = one.cuts[random_.below(one.cuts.size())];
+      for (const std::size_t table : one.tables) other.cuts[table] = cut;
+    }
+    const double left = 1.0 - static_cast<double>(i) / static_cast<double>(builds);
+    const double most_ms =
+        built.cost_ms - hottest_ms * left * left * natural_log(random_.uniform() + 1e-300);
+    if (!price_built(other) || other.cost_ms > most_ms) continue;
+    built = std::move(other);
+    if (built.cost_ms < best.cost_ms) best = built;
+  }
+  return best;
+}
+
 std::vector<Chain::Built> Chain::rungs_to_climb(const std::vector<Built>& rungs) const {
   const auto in_blocks = [&](const TableCut& cut) {
     return cut.way != Way::kReplica && ways_.group(cut.way) > 1;
@@ -230,9 +261,14 @@ void Chain::try_ladder(const StopCondition& stop) {
   if (order_.more_rungs == 0 || !state_.is_whole()) return;
   // More rungs come after all that fewer do.
   settle_whole(stop);
+  const Built cheapest = rungs.front();
   rungs.erase(rungs.begin(), rungs.begin() + static_cast<std::ptrdiff_t>(few));
   for (std::size_t i = 1; i < to_climb.size(); ++i) {
     rungs.push_back(climb(i));
+  }
+  const std::size_t builds = std::min(kPlacesOfAnnealing / places, kMostAnnealed);
+  if (order_.anneals && builds >= kFewestAnnealed) {
+    rungs.push_back(annealed(ladder, cheapest, builds, stop));
   }
   std::ranges::stable_sort(rungs, {}, &Built::cost_ms);
   settle_rungs({rungs.data(), std::min(rungs.size(), order_.more_rungs)}, order_.rungs, stop);

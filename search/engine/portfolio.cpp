@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/tables/table_work.h"
 #include "search/canonical_task.h"
 #include "search/engine/chain.h"
 
@@ -48,7 +49,19 @@ constexpr std::chrono::microseconds kTimeOfTable{15};
 // Its plans are priced in the end, which takes so long for each slice.
 constexpr std::chrono::microseconds kTimeOfSlice{1};
 
-/// `room_share`: that tables take of all room.
+/// That tables take of all room.
+double room_share_of(const Task& task) {
+  return static_cast<double>(total_bytes(task)) / static_cast<double>(total_room_bytes(task));
+}
+
+/// Whether lookups of some tables cost more beside others, whose rows take more threads.
+bool any_wider(const std::vector<Table>& tables) {
+  return std::ranges::any_of(tables, [&](const Table& table) {
+    return warp_work(table.dim) != warp_work(tables.front().dim);
+  });
+}
+
+/// `room_share`: as of room_share_of().
 Budget budget_of(Effort effort, std::size_t slices, int devices, double room_share) {
   const double edits = std::min({kEdits + kEditsOfSlice * static_cast<double>(slices), kMostEdits,
                                  kEditsTimesDevices / devices});
@@ -95,9 +108,10 @@ std::optional<Plan> Portfolio::start(const Consider& consider, SearchStats& stat
   Plan nothing;
   nothing.shards.resize(static_cast<std::size_t>(task.devices));
   std::vector<Chain::Settled> rungs;
+  const bool anneals = room_share_of(task) > kTightShare || any_wider(task.tables);
   const auto run_chain = [&](std::size_t more_rungs) {
-    Chain chain(backend, canonical, ways, nothing, {.rungs = kRungs, .more_rungs = more_rungs},
-                in_time);
+    Chain chain(backend, canonical, ways, nothing,
+                {.rungs = kRungs, .more_rungs = more_rungs, .anneals = anneals}, in_time);
     for (std::uint64_t edits = 1;
          edits <= kMostEditsForRoom && chain.best() == nullptr && !in_time.reached();
          edits += kEditsForRoom) {
@@ -133,8 +147,7 @@ void Portfolio::improve(std::span<const Plan> plans, const Consider& consider,
   const BundledTask canonical(task, canonical_order(task, ranks));
   std::vector<Plan> starts;
   for (const Plan& plan : plans) starts.push_back(canonical.plan_of_task(plan));
-  const double room_share =
-      static_cast<double>(total_bytes(task)) / static_cast<double>(total_room_bytes(task));
+  const double room_share = room_share_of(task);
   const Budget of_default = budget_of(Effort::kDefault, slices, task.devices, room_share);
   Budget budget = budget_of(effort, slices, task.devices, room_share);
   // Few neighbours of a plan are within the limits of moves: other courses find others.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <numeric>
@@ -26,6 +27,9 @@ constexpr std::size_t kStepsTimesTables = 20000;
 constexpr double kLowered = 0.8;  // A limit is lowered to so much of what the largest shard has.
 constexpr double kBeyondLimit = 1e3;  // Where no way keeps to a limit.
 constexpr double kNearLimit = 1.0;    // Where a cut is to be tried though it may not.
+// Cuts of a table that take so many times the least, or so much of what all tables take more.
+constexpr double kNearOfTable = 1.5;
+constexpr double kNearOfAll = 0.005;
 // Devices come out uneven by this share of the largest shard.
 constexpr double kUnbalanced = 0.25;
 // The price of memory is doubled until all fit, or so often.
@@ -247,19 +251,45 @@ std::vector<WayLadder::OtherCut> WayLadder::other_cuts(const Rung& rung, double 
       }
     }
   };
-  for (const std::vector<std::size_t>& group : alike_) {
-    Groups by_cut;
-    for (const std::size_t t : group) {
-      join(by_cut, t, [&](std::size_t other) { return rung.cuts[other] == rung.cuts[t]; });
-    }
-    for (const std::vector<std::size_t>& tables : by_cut) add_others(tables);
-  }
+  for (const std::vector<std::size_t>& tables : cut_alike(rung)) add_others(tables);
   std::ranges::stable_sort(all, {}, &Candidate::key);
   all.resize(std::min(all.size(), most));
   std::vector<OtherCut> others;
   others.reserve(all.size());
   for (Candidate& one : all) others.push_back(std::move(one.other));
   return others;
+}
+
+std::vector<std::vector<std::size_t>> WayLadder::cut_alike(const Rung& rung) const {
+  Groups all;
+  for (const std::vector<std::size_t>& group : alike_) {
+    Groups by_cut;
+    for (const std::size_t t : group) {
+      join(by_cut, t, [&](std::size_t other) { return rung.cuts[other] == rung.cuts[t]; });
+    }
+    std::ranges::move(by_cut, std::back_inserter(all));
+  }
+  return all;
+}
+
+std::vector<WayLadder::NearCuts> WayLadder::near_cuts(const Rung& rung) const {
+  const auto cut_ms = [&](const Option& option) { return ms_of(option, rung.prices, 0.0); };
+  std::vector<double> least_ms;
+  for (const std::vector<Option>& options : options_) {
+    least_ms.push_back(cut_ms(*std::ranges::min_element(options, {}, cut_ms)));
+  }
+  const double some_ms = kNearOfAll * std::accumulate(least_ms.begin(), least_ms.end(), 0.0);
+  std::vector<NearCuts> near;
+  for (std::vector<std::size_t>& tables : cut_alike(rung)) {
+    const std::size_t t = tables.front();
+    const double most_ms = std::max(kNearOfTable * least_ms[t], least_ms[t] + some_ms);
+    std::vector<TableCut> cuts;
+    for (const Option& option : options_[t]) {
+      if (cut_ms(option) <= most_ms) cuts.push_back(option.cut);
+    }
+    if (cuts.size() > 1) near.push_back({std::move(tables), std::move(cuts)});
+  }
+  return near;
 }
 
 // Others only get dearer by a lower limit, so an option that keeps to it stays the cheapest.

@@ -61,6 +61,14 @@ class WayLadder {
   [[nodiscard]] std::vector<OtherCut> other_cuts(const Rung& rung, double doubt,
                                                  std::size_t most) const;
 
+  /// Tables that are alike and that a rung cuts alike, and cuts that take little more than the
+  /// least.
+  struct NearCuts {
+    std::vector<std::size_t> tables;  ///< Indices of PlanState::tables().
+    std::vector<TableCut> cuts;       ///< At least two.
+  };
+  [[nodiscard]] std::vector<NearCuts> near_cuts(const Rung& rung) const;
+
  private:
   static constexpr std::size_t kIds = kTimes - 1;
   using Times = std::array<double, kTimes>;
@@ -85,6 +93,8 @@ class WayLadder {
     Loads largest{};
     double room_share = 0.0;  ///< All tables take.
   };
+  /// Tables that are alike and that a rung cuts alike.
+  [[nodiscard]] std::vector<std::vector<std::size_t>> cut_alike(const Rung& rung) const;
   /// All that a price of blocks comes to.
   [[nodiscard]] std::vector<Estimate> rungs_at(double price_of_blocks,
                                                const StopCondition& stop) const;

@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -18,6 +20,7 @@
 #include "neuroshard/simulator.h"
 #include "neuroshard/task_models.h"
 #include "neuroshard/weights.h"
+#include "plain_table.h"
 #include "random_tasks.h"
 #include "repetitions.h"
 #include "search/canonical_task.h"
@@ -170,6 +173,49 @@ TEST(Chain, NeedsAPlanOfAllTablesUnlessItBeginsWithALadder) {
     EXPECT_NEAR(with_ladder.best_ms(), ms, 1e-3 * ms);
   }
   EXPECT_GT(planned, 0);
+}
+
+/// Tables of several widths fill 95 % of 8 devices.
+Task full_task(std::uint64_t seed) {
+  constexpr std::array kDims = {8, 16, 32, 64, 128, 256};
+  Random random(seed, 95);
+  Task task;
+  task.devices = 8;
+  for (int i = 0; i < 30; ++i) {
+    const auto rows = static_cast<std::int64_t>(random.log_uniform(1e3, 1e8));
+    const int dim = kDims[random.below(kDims.size())];
+    task.tables.push_back(testing::plain_table(rows, dim, random.log_uniform(1.0, 100.0)));
+  }
+  task.memory_bytes = static_cast<std::int64_t>(static_cast<double>(total_bytes(task)) / 7.6);
+  return task;
+}
+
+TEST(Chain, AnnealedCutsMakeFullTasksCheaperOnTheWhole) {
+  double times = 1.0;
+  int planned = 0;
+  for (std::uint64_t seed = 0; seed < drawn_tasks(10); ++seed) {
+    const Task task = full_task(seed);
+    const std::unique_ptr<Backend> backend =
+        make_cpu_backend(models_for(builtin_weights(), comm_setting(task)));
+    const BundledTask canonical = canonical_task(task);
+    const StopCondition never;
+    const auto cost_ms = [&](bool anneals) {
+      Plan nothing;
+      nothing.shards.resize(static_cast<std::size_t>(task.devices));
+      Chain chain(*backend, canonical, {}, nothing,
+                  {.rungs = 5, .more_rungs = 3, .anneals = anneals}, never);
+      chain.run(1, never);
+      return chain.best_ms();
+    };
+    const double without_ms = cost_ms(false);
+    const double with_ms = cost_ms(true);
+    if (!std::isfinite(without_ms) || !std::isfinite(with_ms)) continue;
+    ++planned;
+    times *= with_ms / without_ms;
+  }
+  if (testing::kFewTasks) return;  // Too few tasks.
+  EXPECT_GT(planned, 5);
+  EXPECT_LT(times, 0.99);
 }
 
 }  // namespace

@@ -220,6 +220,33 @@ TEST(WayLadder, OtherCutsAreOfAllTablesThatAreAlike) {
   }
 }
 
+TEST(WayLadder, NearCutsAreThoseThatRulesAllowOfEachTableOnce) {
+  std::size_t found = 0;
+  for (std::uint64_t seed = 0; seed < drawn_tasks(60); ++seed) {
+    SCOPED_TRACE(seed);
+    const Task task = task_of(seed);
+    if (task.devices < 2) continue;
+    Climber climber(task);
+    const WayLadder ladder = climber.ladder();
+    for (const WayLadder::Rung& rung : ladder.best(3, {})) {
+      std::set<std::size_t> seen;
+      for (const auto& [tables, cuts] : ladder.near_cuts(rung)) {
+        ++found;
+        EXPECT_GE(cuts.size(), 2U);
+        for (const std::size_t index : tables) {
+          EXPECT_TRUE(seen.insert(index).second) << index;
+          EXPECT_EQ(rung.cuts[index], rung.cuts[tables.front()]);
+          for (const TableCut& cut : cuts) {
+            EXPECT_TRUE(climber.ways().of(climber.tables()[index]).may_be(cut.way));
+            EXPECT_EQ(std::ranges::count(cuts, cut), 1);
+          }
+        }
+      }
+    }
+  }
+  EXPECT_GT(found, 0U);
+}
+
 /// Small tables that are cheapest as replicas, beside large ones that fill the devices.
 Task tight_task(std::int64_t memory_bytes) {
   Task task;
