@@ -132,7 +132,7 @@ void add_exchange(Items& items, const ExchangeTypes& exchange) {
   for (const auto& [name, share] : kSentShareFields) {
     if (exchange.*share != usual.*share) items.add(name, exchange.*share);
   }
-  for (const auto& [name, flag] : kDeduplicationFields) {
+  for (const auto& [name, flag] : kExchangeFlagFields) {
     if (exchange.*flag) items.add(name);
   }
 }

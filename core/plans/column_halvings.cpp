@@ -154,7 +154,9 @@ Plan plan_from_halvings(const Task& task, HalvedPlan halved) {
 }
 
 std::optional<HalvedPlan> halvings_of(const Plan& plan) {
-  if (!plan.replicas.empty() || !plan.deduplicated.empty()) return std::nullopt;
+  if (!plan.replicas.empty() || !plan.deduplicated.empty() || !plan.hot_rows.empty()) {
+    return std::nullopt;
+  }
   Halver halver(plan.slices);
   std::optional<std::vector<int>> column_splits = halver.splits();
   if (!column_splits) return std::nullopt;

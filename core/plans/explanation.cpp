@@ -8,6 +8,7 @@
 
 #include "core/plans/change_costs.h"
 #include "core/plans/deduplicated_task.h"
+#include "core/plans/hot_rows.h"
 #include "core/tables/table_rules.h"
 #include "neuroshard/error.h"
 #include "neuroshard/simulator.h"
@@ -238,8 +239,11 @@ void add_devices(const Task& task, const std::vector<ChangeShard>& shards, const
 
 }  // namespace
 
-PlanExplanation explain(const Backend& backend, const Task& stated, const Plan& plan) {
-  PlanExplanation explanation{.cost = simulate(backend, stated, plan)};
+PlanExplanation explain(const Backend& backend, const Task& given, const Plan& given_plan) {
+  PlanExplanation explanation{.cost = simulate(backend, given, given_plan)};
+  const HotRowsSplit split(given, given_plan);
+  const Task& stated = split.task();
+  const Plan& plan = split.plan();
   const DeduplicatedTask deduplicated(stated, plan.deduplicated);
   const Task& task = deduplicated.task();
   rank_devices(explanation);

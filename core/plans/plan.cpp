@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/plans/hot_rows.h"
 #include "core/plans/replicas.h"
 #include "core/plans/slice_tables.h"
 #include "core/plans/touched_gradients.h"
@@ -53,7 +54,10 @@ SliceMemory replica_memory(const Task& task, int table, const TouchedGradients& 
   return memory;
 }
 
-SliceMemory replicas_memory(const Task& task, const Plan& plan) {
+SliceMemory replicas_memory(const Task& given, const Plan& given_plan) {
+  const HotRowsSplit split(given, given_plan);
+  const Task& task = split.task();
+  const Plan& plan = split.plan();
   SliceMemory memory;
   const TouchedGradients touched(task);
   for (const int table : plan.replicas) {
@@ -67,7 +71,9 @@ bool is_row_block(const Task& task, const TableSlice& slice) {
   return slice.rows != task.tables[static_cast<std::size_t>(slice.table)].rows;
 }
 
-bool has_row_blocks(const Task& task, const Plan& plan) {
+bool has_row_blocks(const Task& given, const Plan& plan) {
+  const HotRowsSplit split(given, plan);
+  const Task& task = split.task();
   return std::ranges::any_of(plan.slices,
                              [&](const TableSlice& slice) { return is_row_block(task, slice); });
 }

@@ -9,6 +9,7 @@
 #include "core/base/message_text.h"
 #include "core/plans/column_split.h"
 #include "core/plans/deduplicated_task.h"
+#include "core/plans/hot_rows.h"
 #include "core/plans/sharding_kinds.h"
 #include "core/plans/slice_tiling.h"
 #include "core/tables/table_groups.h"
@@ -302,12 +303,29 @@ std::string_view name_of(PlanProblem::Kind kind) {
 std::vector<PlanProblem> check_plan(const Plan& plan, const Task& task) {
   std::vector<PlanProblem> problems;
   add_tiling_problems(plan, task, problems);
+  std::vector<PlanProblem> of_hot_rows;
   std::vector<int> known;
   std::ranges::copy_if(plan.deduplicated, std::back_inserter(known),
                        [&](int table) { return has_table(task, table); });
   std::ranges::sort(known);
-  const DeduplicatedTask deduplicated(task, known);
-  check_shards(plan.shards, plan.slices, plan.replicas, deduplicated.task(), problems);
+  Plan replicated;
+  std::ranges::copy_if(plan.replicas, std::back_inserter(replicated.replicas),
+                       [&](int table) { return has_table(task, table); });
+  for (const HotRows& hot : plan.hot_rows) {
+    if (!has_table(task, hot.table) || hot_rows_problem_of(task, hot)) continue;
+    replicated.hot_rows.push_back(hot);
+    if (rules_allow_hot_rows(task, hot.table)) continue;
+    of_hot_rows.push_back(
+        {.kind = PlanProblem::Kind::kRule,
+         .table = hot.table,
+         .what = label_of(task, hot.table) +
+                 ": has hot rows on every device, which its rules or groups do not allow",
+         .remedy = "leave the table out of hot_rows"});
+  }
+  const HotRowsSplit split(task, replicated);
+  const DeduplicatedTask deduplicated(split.task(), known);
+  check_shards(plan.shards, plan.slices, split.plan().replicas, deduplicated.task(), problems);
+  problems.insert(problems.end(), of_hot_rows.begin(), of_hot_rows.end());
   return problems;
 }
 

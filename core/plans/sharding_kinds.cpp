@@ -7,6 +7,7 @@
 
 #include "core/base/enum_names.h"
 #include "core/plans/equal_blocks.h"
+#include "core/plans/hot_rows.h"
 
 namespace neuroshard {
 
@@ -106,7 +107,10 @@ std::vector<std::vector<HeldSlice>> slices_by_table(const Task& task, const Plan
   return held;
 }
 
-std::vector<std::vector<ShardingKind>> sharding_kinds(const Task& task, const Plan& plan) {
+std::vector<std::vector<ShardingKind>> sharding_kinds(const Task& given, const Plan& given_plan) {
+  const HotRowsSplit split(given, given_plan);
+  const Task& task = split.task();
+  const Plan& plan = split.plan();
   std::vector<std::vector<ShardingKind>> kinds;
   for (const std::vector<HeldSlice>& of_table : slices_by_table(task, plan)) {
     if (!of_table.empty()) {
@@ -117,6 +121,7 @@ std::vector<std::vector<ShardingKind>> sharding_kinds(const Task& task, const Pl
       kinds.push_back({ShardingKind::kReplicate});
     }
   }
+  kinds.resize(given.tables.size());
   return kinds;
 }
 

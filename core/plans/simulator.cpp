@@ -7,6 +7,7 @@
 
 #include "core/plans/deduplicated_task.h"
 #include "core/plans/host_rows.h"
+#include "core/plans/hot_rows.h"
 #include "core/plans/id_exchange.h"
 #include "core/plans/replicas.h"
 #include "core/plans/shards_cost.h"
@@ -16,12 +17,15 @@
 
 namespace neuroshard {
 
-PlanCost simulate(const Backend& backend, const Task& stated, const Plan& plan) {
-  validate(stated);
-  validate(plan, stated);
+PlanCost simulate(const Backend& backend, const Task& given, const Plan& given_plan) {
+  validate(given);
+  validate(given_plan, given);
+  const HotRowsSplit split(given, given_plan);
+  const Task& stated = split.task();
+  const Plan& plan = split.plan();
   const DeduplicatedTask deduplicated(stated, plan.deduplicated);
   const Task& task = deduplicated.task();
-  require_setting(backend, stated);
+  require_setting(backend, given);
   const OperatorFeatures of_operator(backend.table_features(),
                                      static_cast<double>(task.batch_size));
   std::vector<float> features;

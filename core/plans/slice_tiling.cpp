@@ -8,6 +8,8 @@
 #include <string>
 #include <utility>
 
+#include "core/plans/hot_rows.h"
+
 namespace neuroshard {
 namespace {
 
@@ -105,8 +107,10 @@ class TilingCheck {
  public:
   TilingCheck(const Plan& plan, const Task& task, std::vector<PlanProblem>& problems)
       : slices_(plan.slices), task_(task), problems_(problems) {
+    for (const Table& table : task.tables) extents_.push_back({table.dim, table.rows});
     check_replicas(plan.replicas);
     check_deduplicated(plan.deduplicated);
+    check_hot_rows(plan.hot_rows);
   }
 
   void run() {
@@ -134,7 +138,13 @@ class TilingCheck {
   }
 
  private:
-  /// Calls visit(table) for each listed table that the task has.
+  /// Slices of a table cover it.
+  struct Extent {
+    int dim;
+    std::int64_t rows;  ///< But for hot rows.
+  };
+
+  /// Calls visit(place in the list) for each listed table that the task has.
   template <typename Visit>
   void check_list(const std::vector<int>& listed, const char* does, const char* done,
                   const Visit& visit) {
@@ -145,7 +155,7 @@ class TilingCheck {
             "the task has tables 0 to " + std::to_string(task_.tables.size() - 1));
         continue;
       }
-      visit(table);
+      visit(i);
       if (i > 0 && listed[i - 1] >= table) {
         add(-1, table,
             "lists table " + std::to_string(table) + " behind table " +
@@ -158,7 +168,7 @@ class TilingCheck {
   void check_replicas(const std::vector<int>& replicas) {
     replicated_.assign(task_.tables.size(), false);
     check_list(replicas, "replicates", "replicated",
-               [&](int table) { replicated_[static_cast<std::size_t>(table)] = true; });
+               [&](std::size_t i) { replicated_[static_cast<std::size_t>(replicas[i])] = true; });
   }
 
   void check_deduplicated(const std::vector<int>& deduplicated) {
@@ -167,7 +177,8 @@ class TilingCheck {
           "the task's exchange does not say deduplicate_by_table: say so if the runtime can, or "
           "deduplicate none");
     }
-    check_list(deduplicated, "deduplicates ids of", "deduplicated", [&](int table) {
+    check_list(deduplicated, "deduplicates ids of", "deduplicated", [&](std::size_t i) {
+      const int table = deduplicated[i];
       const bool of_task = task_.exchange.deduplicate_ids &&
                            task_.tables[static_cast<std::size_t>(table)].pooling == Pooling::kNone;
       if (!of_task && !replicated_[static_cast<std::size_t>(table)]) return;
@@ -176,6 +187,32 @@ class TilingCheck {
               (of_task ? ", which deduplicate_ids of exchange does already"
                        : ", which is replicated and sends none"),
           "leave the table out of deduplicated");
+    });
+  }
+
+  void check_hot_rows(const std::vector<HotRows>& hot_rows) {
+    if (hot_rows.empty()) return;
+    if (!task_.exchange.hot_rows) {
+      add(-1, -1, "keeps rows of tables on every device",
+          "the task's exchange does not say hot_rows: say so if the runtime can, or keep none");
+    }
+    std::vector<int> tables;
+    for (const HotRows& hot : hot_rows) tables.push_back(hot.table);
+    check_list(tables, "keeps rows on every device of", "one of hot_rows", [&](std::size_t i) {
+      const HotRows& hot = hot_rows[i];
+      const int table = hot.table;
+      if (const std::optional<std::string> problem = hot_rows_problem_of(task_, hot)) {
+        const std::size_t end = problem->rfind("; ");
+        add(-1, table, problem->substr(0, end), problem->substr(end + 2));
+      } else if (replicated_[static_cast<std::size_t>(table)]) {
+        add(-1, table,
+            "keeps rows of table " + std::to_string(table) +
+                " on every device, which is replicated",
+            "leave the table out of hot_rows");
+      } else {
+        const std::int64_t all = task_.tables[static_cast<std::size_t>(table)].rows;
+        extents_[static_cast<std::size_t>(table)].rows = all - hot.rows;
+      }
     });
   }
 
@@ -190,21 +227,22 @@ class TilingCheck {
   [[nodiscard]] const TableSlice& at(int slice) const {
     return slices_[static_cast<std::size_t>(slice)];
   }
-  [[nodiscard]] const Table& table_of_slice(int slice) const {
-    return task_.tables[static_cast<std::size_t>(at(slice).table)];
+  [[nodiscard]] const Extent& extent_of(int table) const {
+    return extents_[static_cast<std::size_t>(table)];
   }
   [[nodiscard]] bool covers_something(const TableSlice& slice) const {
     return has_table(task_, slice.table) && slice.dim > 0 && slice.rows > 0 &&
            slice.first_column >= 0 && slice.first_row >= 0 &&
-           slice.first_column < task_.tables[static_cast<std::size_t>(slice.table)].dim &&
-           slice.first_row < task_.tables[static_cast<std::size_t>(slice.table)].rows;
+           slice.first_column < extent_of(slice.table).dim &&
+           slice.first_row < extent_of(slice.table).rows;
   }
 
   /// The part inside its table of a slice that covers something, and may end outside.
   [[nodiscard]] TableSlice inside(int index) const {
     TableSlice slice = at(index);
-    slice.dim = std::min(slice.dim, table_of_slice(index).dim - slice.first_column);
-    slice.rows = std::min(slice.rows, table_of_slice(index).rows - slice.first_row);
+    const Extent& table = extent_of(slice.table);
+    slice.dim = std::min(slice.dim, table.dim - slice.first_column);
+    slice.rows = std::min(slice.rows, table.rows - slice.first_row);
     return slice;
   }
 
@@ -225,7 +263,7 @@ class TilingCheck {
           "the task has tables 0 to " + std::to_string(task_.tables.size() - 1));
       return false;
     }
-    const Table& table = table_of_slice(index);
+    const Extent& table = extent_of(slice.table);
     const std::string of_table = " of table " + std::to_string(slice.table) + ", which has ";
     if (slice.dim < 1 || slice.dim % kDimMultiple != 0) {
       add(index, slice.table, label + "has " + std::to_string(slice.dim) + " columns",
@@ -252,7 +290,7 @@ class TilingCheck {
   }
 
   void check_table(int table, std::span<const int> own) {
-    const Table& whole = task_.tables[static_cast<std::size_t>(table)];
+    const Extent& whole = extent_of(table);
     if (own.size() == 1 && inside(own[0]) == TableSlice{table, 0, whole.dim, 0, whole.rows}) return;
     start_sweep(whole, own);
     std::optional<TableSlice> gap;  // The first one.
@@ -286,7 +324,7 @@ class TilingCheck {
     int slice;
   };
 
-  void start_sweep(const Table& whole, std::span<const int> own) {
+  void start_sweep(const Extent& whole, std::span<const int> own) {
     edges_.clear();
     overlaps_ = 0;
     std::vector<std::int64_t> ends{0, whole.rows};
@@ -305,7 +343,7 @@ class TilingCheck {
     rows_.reset(std::move(ends));
   }
 
-  void pass(const Edge& edge, const Table& whole, std::span<const int> own) {
+  void pass(const Edge& edge, const Extent& whole, std::span<const int> own) {
     const TableSlice slice = inside(edge.slice);
     const std::int64_t end_row = slice.first_row + slice.rows;
     const std::int64_t before = rows_.covered();
@@ -326,7 +364,7 @@ class TilingCheck {
         kCoverOnce);
   }
 
-  void report_gap(const TableSlice& gap, std::int64_t uncovered, const Table& whole) {
+  void report_gap(const TableSlice& gap, std::int64_t uncovered, const Extent& whole) {
     std::string what = described(gap, whole.rows) + " are in no slice";
     const std::int64_t others = uncovered - gap.rows * gap.dim;
     if (others > 0) what += ", nor are " + std::to_string(others) + " other weights of the table";
@@ -337,6 +375,7 @@ class TilingCheck {
   const Task& task_;
   std::vector<PlanProblem>& problems_;
   std::vector<bool> replicated_;  ///< [tables]
+  std::vector<Extent> extents_;   ///< [tables]
   std::vector<Edge> edges_;
   int overlaps_ = 0;
   CoveredRows rows_;

@@ -10,6 +10,7 @@
 
 #include "core/base/message_text.h"
 #include "core/plans/deduplicated_task.h"
+#include "core/plans/hot_rows.h"
 #include "core/plans/replicas.h"
 #include "core/plans/slice_tables.h"
 #include "neuroshard/comm_setting.h"
@@ -136,9 +137,12 @@ const TrainingRange* TrainingRanges::find(const std::string& part,
   return found == ranges_.end() ? nullptr : &found->second;
 }
 
-std::string TrainingRanges::warning(const Task& stated, const Plan& plan,
+std::string TrainingRanges::warning(const Task& given, const Plan& given_plan,
                                     const PlanCost& cost) const {
   if (!known()) return {};
+  const HotRowsSplit split(given, given_plan);
+  const Task& stated = split.task();
+  const Plan& plan = split.plan();
   const DeduplicatedTask deduplicated(stated, plan.deduplicated);
   const Task& task = deduplicated.task();
   const std::string compute = "compute";
@@ -184,9 +188,10 @@ std::string TrainingRanges::warning(const Task& stated, const Plan& plan,
   if (replicas_predicted) {
     for (const int replica : plan.replicas) {
       const Table& table = task.tables[static_cast<std::size_t>(replica)];
-      rows.look_at(static_cast<double>(table.rows), "table", replica);
-      look_at_lookups(table, samples_of_replicas(task), "table", replica);
-      dims.look_at(table.dim, "the replica of table", replica);
+      const int listed = split.listed(replica);
+      rows.look_at(static_cast<double>(table.rows), "table", listed);
+      look_at_lookups(table, samples_of_replicas(task), "table", listed);
+      dims.look_at(table.dim, "the replica of table", listed);
     }
     slices.look_at(static_cast<double>(plan.replicas.size() + plan.deduplicated.size()),
                    "each device's operator of replicas");
@@ -194,7 +199,7 @@ std::string TrainingRanges::warning(const Task& stated, const Plan& plan,
   }
   if (!plan.replicas.empty()) look_at_gradients(task, plan, gradients);
   const bool any_slices = !plan.slices.empty();  // Else there is no all-to-all.
-  const double column_unit = comm_setting(stated).column_unit;
+  const double column_unit = comm_setting(given).column_unit;
   if (any_slices) samples.look_at(static_cast<double>(task.batch_size), "that of slices");
   for (std::size_t i = 0; i < cost.devices.size(); ++i) {
     const DeviceCost& device = cost.devices[i];

@@ -35,14 +35,15 @@ inline constexpr std::array kSentShareFields = {
     SentShareField{"forward_share", &ExchangeTypes::forward_share},
     SentShareField{"backward_share", &ExchangeTypes::backward_share}};
 
-struct DeduplicationField {
+struct ExchangeFlagField {
   const char* name;
   bool ExchangeTypes::*flag;
 };
 
-inline constexpr std::array kDeduplicationFields = {
-    DeduplicationField{"deduplicate_ids", &ExchangeTypes::deduplicate_ids},
-    DeduplicationField{"deduplicate_by_table", &ExchangeTypes::deduplicate_by_table}};
+inline constexpr std::array kExchangeFlagFields = {
+    ExchangeFlagField{"deduplicate_ids", &ExchangeTypes::deduplicate_ids},
+    ExchangeFlagField{"deduplicate_by_table", &ExchangeTypes::deduplicate_by_table},
+    ExchangeFlagField{"hot_rows", &ExchangeTypes::hot_rows}};
 
 /// Throws Error listing the names of types that the field may have.
 [[nodiscard]] WireType wire_type_from_name(const WireTypeField& field, std::string_view name);

@@ -74,7 +74,7 @@ std::string exchange_text(const ExchangeTypes& types) {
   for (const auto& [name, share] : kSentShareFields) {
     if (types.*share != usual.*share) add(name, shortest_text(types.*share));
   }
-  for (const auto& [name, flag] : kDeduplicationFields) {
+  for (const auto& [name, flag] : kExchangeFlagFields) {
     if (types.*flag) text.append(text.empty() ? "" : ", ").append(name);
   }
   return text;

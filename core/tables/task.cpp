@@ -330,11 +330,11 @@ void validate(const Task& task, const std::string& where) {
   if (const std::optional<std::string> problem = host_memory_problem_of(task.host)) {
     throw Error(in_place(where, "host_memory: " + *problem));
   }
-  if (task.host.bytes > 0 &&
-      (task.exchange.deduplicate_ids || task.exchange.deduplicate_by_table)) {
+  if (task.host.bytes > 0 && (task.exchange.deduplicate_ids || task.exchange.deduplicate_by_table ||
+                              task.exchange.hot_rows)) {
     throw Error(in_place(where,
                          "host_memory: what is fetched is not known where exchange deduplicates "
-                         "ids; leave out one of them"));
+                         "ids or has hot_rows; leave out one of them"));
   }
   validate_device_list(task, where);
   if (task.device_list.empty() && task.memory_bytes < 1) {

@@ -136,6 +136,9 @@ ns_status ns_plan_get_slices(const ns_plan* plan, ns_slice* slices, size_t capac
         throw Error(
             "the plan deduplicates tables; call ns_plan_get_deduplicated and ns_plan_get_blocks");
       }
+      if (!document->plan.hot_rows.empty()) {
+        throw Error("the plan has hot rows; call ns_plan_get_hot_rows and ns_plan_get_blocks");
+      }
     }
     for (const ns_block& block : blocks) {
       all.push_back({block.device, block.table, block.first_column, block.dim});
@@ -160,6 +163,17 @@ ns_status ns_plan_get_replicas(const ns_plan* plan, int32_t* tables, size_t capa
 ns_status ns_plan_get_deduplicated(const ns_plan* plan, int32_t* tables, size_t capacity,
                                    size_t* count) {
   return write_tables(plan, &Plan::deduplicated, tables, capacity, count);
+}
+
+ns_status ns_plan_get_hot_rows(const ns_plan* plan, ns_hot_rows* hot_rows, size_t capacity,
+                               size_t* count) {
+  return guarded([&] {
+    std::vector<ns_hot_rows> all;
+    if (const PlanDocument* document = document_of(required(plan, "plan"))) {
+      for (const auto& [table, rows] : document->plan.hot_rows) all.push_back({table, rows});
+    }
+    return write_array(std::span<const ns_hot_rows>(all), hot_rows, capacity, "hot_rows", count);
+  });
 }
 
 ns_status ns_plan_get_device_terms(const ns_plan* plan, ns_device_terms* devices, size_t capacity,

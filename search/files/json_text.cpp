@@ -42,4 +42,10 @@ void append(std::string& text, const TableSlice& slice) {
   text += ']';
 }
 
+void append(std::string& text, const HotRows& hot) {
+  append(text += '[', hot.table);
+  append(text += ',', hot.rows);
+  text += ']';
+}
+
 }  // namespace neuroshard::json_text

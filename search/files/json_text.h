@@ -42,6 +42,9 @@ inline void append(std::string& text, const std::string& name) {
 /// [table, first_column, dim, first_row, rows]
 void append(std::string& text, const TableSlice& slice);
 
+/// [table, rows]
+void append(std::string& text, const HotRows& hot);
+
 class Fields;
 void append(std::string& text, const Fields& object);
 

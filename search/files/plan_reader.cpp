@@ -114,6 +114,25 @@ TableSlice read_slice(const JsonValue& item, const std::string& place, const Fau
           faults.rows(numbers.at(3), place), faults.rows(numbers.at(4), place)};
 }
 
+/// Pairs of numbers: table, rows.
+std::vector<HotRows> read_hot_rows(const JsonObject& object, Faults& faults) {
+  std::vector<HotRows> hot_rows;
+  std::size_t position = 0;
+  for (const JsonValue item : object.array("hot_rows")) {
+    const std::string place = object.place("hot_rows: entry " + std::to_string(position++));
+    faults.attempt(PlanProblem::Kind::kSlice, -1, [&] {
+      JsonArray numbers;
+      const bool is_array = item.get(numbers) == simdjson::SUCCESS;
+      if (!is_array || numbers.size() != 2) {
+        throw Error(place + " is no pair of numbers; give [table, rows]");
+      }
+      hot_rows.push_back(
+          {faults.index(numbers.at(0), place, kMaxIndex), faults.rows(numbers.at(1), place)});
+    });
+  }
+  return hot_rows;
+}
+
 std::vector<std::vector<int>> read_shards(const JsonObject& line, Faults& faults) {
   std::vector<std::vector<int>> shards;
   for (const JsonValue shard : line.array("shards")) {
@@ -145,11 +164,15 @@ PlanRecord read_line(const JsonObject& line, PlanFaults handling) {
   const bool has_slices = line.has("slices");
   const bool has_replicas = line.has("replicas");
   const bool has_deduplicated = line.has("deduplicated");
+  const bool has_hot_rows = line.has("hot_rows");
   if (has_steps && has_slices) {
     throw Error(line.where() + ": has both steps and slices; give one of them");
   }
-  if ((has_replicas || has_deduplicated) && !has_slices) {
-    throw Error(line.where() + ": has " + (has_replicas ? "replicas" : "deduplicated") +
+  if ((has_replicas || has_deduplicated || has_hot_rows) && !has_slices) {
+    throw Error(line.where() + ": has " +
+                (has_replicas       ? "replicas"
+                 : has_deduplicated ? "deduplicated"
+                                    : "hot_rows") +
                 " but no slices; give both");
   }
   if (line.has("error")) {
@@ -173,6 +196,7 @@ PlanRecord read_line(const JsonObject& line, PlanFaults handling) {
         plan.deduplicated = read_indices(line.array("deduplicated"), line.place("deduplicated"),
                                          PlanProblem::Kind::kSlice, faults);
       }
+      if (has_hot_rows) plan.hot_rows = read_hot_rows(line, faults);
       record.plan = std::move(plan);
     } else {
       HalvedPlan plan;
@@ -315,6 +339,8 @@ PlanRecord read_document(const JsonObject& file, PlanFaults handling) {
     deduplicated = read_indices(file.array("deduplicated"), file.place("deduplicated"),
                                 PlanProblem::Kind::kSlice, faults);
   }
+  std::vector<HotRows> hot_rows;
+  if (version > 1 && file.has("hot_rows")) hot_rows = read_hot_rows(file, faults);
   std::vector<std::vector<int>> shards;
   for (const JsonValue item : file.array("devices")) {
     const auto place = static_cast<int>(shards.size());
@@ -344,8 +370,8 @@ PlanRecord read_document(const JsonObject& file, PlanFaults handling) {
     record.plan = HalvedPlan{std::move(column_splits), std::move(shards)};
   } else {
     std::vector<TableSlice> slices = numbered_slices(record.slices, faults, record.where, shards);
-    record.plan =
-        Plan{std::move(slices), std::move(shards), std::move(replicas), std::move(deduplicated)};
+    record.plan = Plan{std::move(slices), std::move(shards), std::move(replicas),
+                       std::move(deduplicated), std::move(hot_rows)};
     record.slices.clear();
   }
   return record;

@@ -1,4 +1,5 @@
 #include "core/plans/deduplicated_task.h"
+#include "core/plans/hot_rows.h"
 #include "core/plans/replicas.h"
 #include "core/tables/stated_gib.h"
 #include "neuroshard/cost_terms.h"
@@ -99,6 +100,7 @@ Fields search_fields(const SearchStats& stats, bool complete, std::optional<doub
 void add_tables(Fields& fields, const Plan& plan) {
   if (!plan.replicas.empty()) fields.add("replicas", plan.replicas);
   if (!plan.deduplicated.empty()) fields.add("deduplicated", plan.deduplicated);
+  if (!plan.hot_rows.empty()) fields.add("hot_rows", plan.hot_rows);
 }
 
 /// Column splits under the name that they have there, or the slices if no splits make the plan; and
@@ -200,7 +202,8 @@ std::string plan_to_json(const PlanDocument& document) {
   add_tables(fields, document.plan);
   const std::vector<CostTerm> terms = cost_terms(document.cost);
   const std::vector<double> waits = waits_ms(document.cost);
-  const DeduplicatedTask deduplicated(task, document.plan.deduplicated);
+  const HotRowsSplit split(task, document.plan);
+  const DeduplicatedTask deduplicated(split.task(), document.plan.deduplicated);
   std::string& text = fields.fields();
   text += ",\n  \"devices\": [\n";
   for (std::size_t device = 0; device < shards.size(); ++device) {

@@ -112,7 +112,7 @@ ExchangeTypes read_exchange(const JsonObject& object) {
   for (const auto& [name, share] : kSentShareFields) {
     exchange.*share = object.number_if_any(name, kLeastSentShare, 1.0).value_or(1.0);
   }
-  for (const auto& [name, flag] : kDeduplicationFields) {
+  for (const auto& [name, flag] : kExchangeFlagFields) {
     exchange.*flag = object.flag_if_any(name, false);
   }
   object.reject_unknown_fields();

@@ -49,6 +49,7 @@ def rich_task() -> ns.Task:
             backward_share=0.25,
             deduplicate_ids=True,
             deduplicate_by_table=True,
+            hot_rows=True,
         ),
         overlap=ns.Overlap(
             ids=True,
@@ -76,6 +77,7 @@ def values() -> list[Any]:
         *(result.plan.slices[0], result.plan, result.cost, result.stats, result),
         *(infeasible.infeasible, infeasible),
         *(host, hosted.task, hosted.cost),
+        ns.Plan([], [[]], hot_rows=[(0, 5)]),
     ]
 
 

@@ -46,7 +46,8 @@ const std::vector<const char*> kSchemaTasks = {
         "links": {"in_node_gb_s": 300, "between_nodes_gb_s": 25, "node_gb_s": 50, "peer_gb_s": 64,
                   "host_gb_s": 72},
         "exchange": {"forward": "fp16", "backward": "bf16", "ids": "int32", "forward_share": 0.5,
-                     "backward_share": 0.5, "deduplicate_ids": true, "deduplicate_by_table": true},
+                     "backward_share": 0.5, "deduplicate_ids": true, "deduplicate_by_table": true,
+                     "hot_rows": true},
         "overlap": {"ids": true, "dense_ms": 3, "dense_beside_outputs_ms": 1,
                     "dense_beside_gradients_ms": 1, "host_ms": 7},
         "hardware": "h100", "zipf_exponent": 1.1,
@@ -100,16 +101,17 @@ const std::vector<const char*> kSchemaPlans = {
                                   {"slice": 2, "table": 0, "first_column": 8, "dim": 8}]}],
         "alternatives": [
           {"cost_ms": 8.0, "column_splits": [], "shards": [[0], [1]]},
-          {"cost_ms": 9.0, "slices": [[0, 0, 16, 0, 100]], "shards": [[0], []], "replicas": [1],
-           "deduplicated": [0]}],
+          {"cost_ms": 9.0, "slices": [[0, 0, 16, 0, 90]], "shards": [[0], []], "replicas": [1],
+           "deduplicated": [0], "hot_rows": [[0, 10]]}],
         "replan": {"running_cost_ms": 9.0, "must_move_bytes": 0, "moved_bytes": 3200,
                    "unspent_bytes": 100},
         "moves": [{"table": 0, "name": "user", "first_column": 8, "dim": 8, "first_row": 0,
                    "rows": 100, "from": 0, "to": 1, "bytes": 3200}]})",
     R"({"format": "neuroshard.plan", "version": 2, "replicas": [1], "deduplicated": [0],
+        "hot_rows": [[0, 10]],
         "devices": [
           {"device": 0, "shard": [{"slice": 1, "table": 0, "name": "user", "first_column": 0,
-                                   "dim": 16, "first_row": 40, "rows": 60, "size_bytes": 3840,
+                                   "dim": 16, "first_row": 40, "rows": 50, "size_bytes": 3200,
                                    "hbm_share": 0.5}]},
           {"device": 1, "shard": [{"slice": 0, "table": 0, "first_column": 0, "dim": 16,
                                    "first_row": 0, "rows": 40}]}]})",
@@ -118,8 +120,8 @@ const std::vector<const char*> kSchemaPlans = {
                   "available_bytes": 4, "largest_piece_bytes": 3}})",
     R"({"task": 0, "tables": 2, "steps": [0], "shards": [[0, 2], [1]], "cost": 3.25,
         "search_ms": 0.4, "complete": false, "warning": "doubtful"})",
-    R"({"task": 0, "tables": 2, "slices": [[0, 0, 16, 0, 100]], "shards": [[0], []],
-        "replicas": [1], "deduplicated": [0], "cost": 3.25, "fits_memory": true})",
+    R"({"task": 0, "tables": 2, "slices": [[0, 0, 16, 0, 90]], "shards": [[0], []],
+        "replicas": [1], "deduplicated": [0], "hot_rows": [[0, 10]], "cost": 3.25, "fits_memory": true})",
     R"({"task": 0, "error": {"kind": "invalid_task", "message": "a reason"}})",
     R"({"task": 0, "shards": null, "cost": null, "seconds": 0.5, "heads": 3})",
     R"({"task": 0, "error": "a reason"})"};
@@ -130,6 +132,7 @@ Task task_of_schema_plans() {
   task.devices = 2;
   task.memory_bytes = 1 << 20;
   task.exchange.deduplicate_by_table = true;
+  task.exchange.hot_rows = true;
   return task;
 }
 
@@ -237,7 +240,8 @@ TEST_P(FileSchemas, HaveAllFieldsThatReadersKnow) {
     for (const auto& [name, field] : part["properties"].items()) stated.insert(name);
     EXPECT_THAT(stated, IsSubsetOf(known));
     // With these a plan has another form.
-    for (const char* name : {"format", "error", "steps", "slices", "replicas", "deduplicated"}) {
+    for (const char* name :
+         {"format", "error", "steps", "slices", "replicas", "deduplicated", "hot_rows"}) {
       if (std::string(GetParam().name) == "plan") known.erase(name), stated.erase(name);
     }
     EXPECT_EQ(known, stated);

@@ -15,7 +15,7 @@ constexpr FieldsOption kExchangeOption{
     "--exchange-types",
     "How values and ids are sent, in place of the task file's: forward, backward "
     "(fp32, fp16, bf16, fp8), ids (int64, int32), forward_share, backward_share, "
-    "deduplicate_ids, deduplicate_by_table, e.g. forward=fp16,backward=bf16",
+    "deduplicate_ids, deduplicate_by_table, hot_rows, e.g. forward=fp16,backward=bf16",
     "FIELD[=VALUE],..."};
 
 double share_of(std::string_view text) {
@@ -25,7 +25,7 @@ double share_of(std::string_view text) {
 
 void set_exchange_field(std::string_view name, std::optional<std::string_view> value,
                         ExchangeTypes& exchange) {
-  for (const auto& [known, flag] : kDeduplicationFields) {
+  for (const auto& [known, flag] : kExchangeFlagFields) {
     if (name == known) {
       exchange.*flag = flag_of(name, value);
       return;
@@ -49,8 +49,7 @@ void set_exchange_field(std::string_view name, std::optional<std::string_view> v
     }
     names.append(", ").append(known);
   }
-  for (const DeduplicationField& field : kDeduplicationFields)
-    names.append(", ").append(field.name);
+  for (const ExchangeFlagField& field : kExchangeFlagFields) names.append(", ").append(field.name);
   reject_field(name, names);
 }
 

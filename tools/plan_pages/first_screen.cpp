@@ -259,7 +259,8 @@ std::string tier_panel(const PlanDocument& document) {
 }
 
 std::string replica_panel(const PlanDocument& document) {
-  const std::vector<int>& replicas = document.plan.replicas;
+  std::vector<int> replicas = document.plan.replicas;
+  for (const HotRows& hot : document.plan.hot_rows) replicas.push_back(hot.table);
   std::string html = panel_begin("replicas", "Replicas");
   if (replicas.empty()) {
     return html + "<p class=\"note\">No table is on every device.</p>\n</section>\n";
@@ -270,7 +271,10 @@ std::string replica_panel(const PlanDocument& document) {
     operator_ms = std::max(operator_ms, device.replicas_ms);
     all_reduce_ms = std::max(all_reduce_ms, device.all_reduce_ms);
   }
-  html += "<p>" + counted(replicas.size(), "table") + " on every device: " +
+  const std::size_t in_part = document.plan.hot_rows.size();
+  html += "<p>" + counted(replicas.size(), "table") +
+          (in_part == 0 ? "" : " (" + format_count(in_part) + " by their hottest rows)") +
+          " on every device: " +
           format_bytes(replicas_memory(document.task, document.plan).total_bytes()) + " of each, " +
           format_ms(operator_ms) + " ms of its work, and " + format_ms(all_reduce_ms) +
           " ms to sum gradients.</p>\n<p class=\"note\">";

@@ -5,6 +5,7 @@
 #include <iterator>
 #include <map>
 
+#include "core/plans/hot_rows.h"
 #include "core/tables/devices_text.h"
 #include "core/tables/exchange_fields.h"
 #include "core/tables/overlap_fields.h"
@@ -172,8 +173,23 @@ std::string deduplicated_line(const Task& task, const Plan& plan) {
   });
 }
 
-std::string splits_line(const Task& task, const Plan& plan) {
-  if (splits_of(task, plan) == 0) return "none";
+std::string hot_rows_line(const Task& task, const Plan& plan) {
+  std::vector<int> tables;
+  for (const HotRows& hot : plan.hot_rows) tables.push_back(hot.table);
+  return listed_tables(tables, " whose hottest rows are on every device:", [&](int table) {
+    const auto hot = std::ranges::find(plan.hot_rows, table, &HotRows::table);
+    return table_label(task, table) + " (" + format_count(static_cast<std::uint64_t>(hot->rows)) +
+           " of " +
+           format_count(
+               static_cast<std::uint64_t>(task.tables[static_cast<std::size_t>(table)].rows)) +
+           ")";
+  });
+}
+
+std::string splits_line(const Task& given, const Plan& plan) {
+  const HotRowsSplit split(given, plan);
+  const Task& task = split.task();
+  if (splits_of(given, plan) == 0) return "none";
   struct Pieces {
     std::uint64_t slices = 0;
     std::uint64_t row_blocks = 0;
@@ -183,7 +199,7 @@ std::string splits_line(const Task& task, const Plan& plan) {
     ++pieces[slice.table].slices;
     if (is_row_block(task, slice)) ++pieces[slice.table].row_blocks;
   }
-  std::string text = counted_splits(task, plan) + ":";
+  std::string text = counted_splits(given, plan) + ":";
   int listed = 0;
   for (const auto& [table, of_table] : pieces) {
     if (of_table.slices == 1) continue;
@@ -277,6 +293,7 @@ std::vector<std::string> plan_notes(std::vector<std::string> assumptions, const 
 
 std::string shard_lists(const PlanDocument& document) {
   const auto by_device = slices_by_device(document.plan);
+  const HotRowsSplit split(document.task, document.plan);
   std::string text;
   for (std::size_t device = 0; device < by_device.size(); ++device) {
     text += "device " + std::to_string(device) + ":";
@@ -286,17 +303,21 @@ std::string shard_lists(const PlanDocument& document) {
         text += " [" + std::to_string(slice.first_column) + ".." +
                 std::to_string(slice.first_column + slice.dim - 1) + "]";
       }
-      if (is_row_block(document.task, slice)) {
+      if (is_row_block(split.task(), slice)) {
         text += " rows [" + std::to_string(slice.first_row) + ".." +
                 std::to_string(slice.first_row + slice.rows - 1) + "]";
       }
     }
     text += '\n';
   }
-  if (document.plan.replicas.empty()) return text;
+  if (split.plan().replicas.empty()) return text;
   text += "every device:";
   for (const int table : document.plan.replicas) {
     text += (text.back() == ':' ? " " : ", ") + replica_label(document.task, table);
+  }
+  for (const auto& [table, rows] : document.plan.hot_rows) {
+    text += (text.back() == ':' ? " " : ", ") + replica_label(document.task, table) + " hottest " +
+            counted(static_cast<std::uint64_t>(rows), "row");
   }
   return text + '\n';
 }
@@ -362,6 +383,9 @@ std::vector<PlanFact> plan_facts(const PlanDocument& document) {
   }
   if (!document.plan.deduplicated.empty()) {
     facts.push_back({"deduplicated", deduplicated_line(task, document.plan)});
+  }
+  if (!document.plan.hot_rows.empty()) {
+    facts.push_back({"hot rows", hot_rows_line(task, document.plan)});
   }
   const std::string nodes = nodes_text(task.devices_per_node, task.links);
   if (!nodes.empty()) facts.push_back({"nodes", nodes});

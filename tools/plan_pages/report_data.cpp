@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/plans/deduplicated_task.h"
+#include "core/plans/hot_rows.h"
 #include "core/plans/replicas.h"
 #include "tools/plan_pages/plan_report.h"
 
@@ -49,9 +50,11 @@ ReportJson tables_json(const Task& task) {
           {"rows", column_of(task.tables, [](const Table& table) { return table.rows; })}};
 }
 
-/// Replicas come first.
-ReportJson slices_json(const Task& stated, const Plan& plan) {
-  const DeduplicatedTask deduplicated(stated, plan.deduplicated);
+/// Replicas come first, hot rows among them.
+ReportJson slices_json(const Task& listed, const Plan& given) {
+  const HotRowsSplit split(listed, given);
+  const Plan& plan = split.plan();
+  const DeduplicatedTask deduplicated(split.task(), plan.deduplicated);
   const Task& task = deduplicated.task();
   std::vector<TableSlice> slices;
   std::vector<std::int64_t> bytes;
@@ -59,7 +62,7 @@ ReportJson slices_json(const Task& stated, const Plan& plan) {
   const TouchedGradients touched(task);
   for (const int table : plan.replicas) {
     const Table& whole = task.tables[static_cast<std::size_t>(table)];
-    slices.push_back({.table = table, .dim = whole.dim, .rows = whole.rows});
+    slices.push_back({.table = split.listed(table), .dim = whole.dim, .rows = whole.rows});
     bytes.push_back(replica_memory(task, table, touched).total_bytes());
     device_column.push_back(-1);
   }

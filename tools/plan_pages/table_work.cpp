@@ -6,6 +6,7 @@
 
 #include "core/base/message_text.h"
 #include "core/plans/deduplicated_task.h"
+#include "core/plans/hot_rows.h"
 #include "core/plans/id_exchange.h"
 #include "core/plans/replicas.h"
 #include "core/plans/slice_tables.h"
@@ -81,7 +82,10 @@ std::string ranges_text(const std::vector<int>& devices) {
 
 }  // namespace
 
-std::vector<double> table_work_ms(const Task& stated, const Plan& plan, const PlanCost& cost) {
+std::vector<double> table_work_ms(const Task& listed, const Plan& given, const PlanCost& cost) {
+  const HotRowsSplit split(listed, given);
+  const Task& stated = split.task();
+  const Plan& plan = split.plan();
   const DeduplicatedTask deduplicated(stated, plan.deduplicated);
   const Task& task = deduplicated.task();
   const GpuSpec& gpu = hardware_named(kDefaultHardware).gpu;
@@ -113,6 +117,10 @@ std::vector<double> table_work_ms(const Task& stated, const Plan& plan, const Pl
     share_out(device.ids_ms - device.hidden_ms, slices, std::mem_fn(&Weights::ids), tables);
   }
   add_replicas(stated, task, plan, cost, gpu, tables);
+  for (std::size_t t = listed.tables.size(); t < tables.size(); ++t) {
+    tables[static_cast<std::size_t>(split.listed(static_cast<int>(t)))] += tables[t];
+  }
+  tables.resize(listed.tables.size());
   return tables;
 }
 
@@ -128,6 +136,9 @@ ShardingWords::ShardingWords(const Task& task, const Plan& plan) : tables_(task.
       }
     }
   }
+  for (const HotRows& hot : plan.hot_rows) {
+    tables_[static_cast<std::size_t>(hot.table)].hot_rows = true;
+  }
   const std::vector<std::vector<ShardingKind>> kinds = sharding_kinds(task, plan);
   for (std::size_t table = 0; table < kinds.size(); ++table) {
     if (!kinds[table].empty()) tables_[table].kind = name_of(kinds[table].front());
@@ -137,7 +148,8 @@ ShardingWords::ShardingWords(const Task& task, const Plan& plan) : tables_(task.
 std::string ShardingWords::of(int table) const {
   const Pieces& pieces = tables_[static_cast<std::size_t>(table)];
   if (pieces.slices == 0) return "replicated on all";
-  const std::string where = " on " + ranges_text(pieces.devices);
+  const std::string where =
+      " on " + ranges_text(pieces.devices) + (pieces.hot_rows ? ", hot rows on all" : "");
   if (pieces.slices == 1) return "whole" + where;
   return (pieces.kind.empty() ? "" : pieces.kind + ": ") +
          counted(static_cast<std::uint64_t>(pieces.slices),

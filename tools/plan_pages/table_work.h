@@ -21,7 +21,8 @@ class ShardingWords {
   /// `plan` is valid for `task`.
   ShardingWords(const Task& task, const Plan& plan);
 
-  /// "whole on device 3", "row: 8 blocks on 0 to 7", "replicated on all".
+  /// "whole on device 3", "row: 8 blocks on 0 to 7", "replicated on all"; and
+  /// "hot rows on all" with those.
   [[nodiscard]] std::string of(int table) const;
 
  private:
@@ -29,6 +30,7 @@ class ShardingWords {
     int slices = 0;
     std::vector<int> devices;  ///< Ascending, each once.
     std::string kind;          ///< Empty: none that has a name.
+    bool hot_rows = false;     ///< On all devices.
   };
   std::vector<Pieces> tables_;
 };

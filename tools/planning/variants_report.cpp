@@ -54,6 +54,7 @@ void add_plan(Json& json, const Plan& plan) {
   json["shards"] = plan.shards;
   if (!plan.replicas.empty()) json["replicas"] = plan.replicas;
   if (!plan.deduplicated.empty()) json["deduplicated"] = plan.deduplicated;
+  for (const auto& [table, rows] : plan.hot_rows) json["hot_rows"].push_back({table, rows});
 }
 
 Json variant_json(const TaskVariant& variant, const PlanOutcome& outcome) {

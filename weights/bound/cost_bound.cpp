@@ -330,10 +330,10 @@ double replicas_ms(const GpuSpec& gpu, const NetworkSpec& network, const Task& t
 
 double cost_bound_ms(const GpuSpec& gpu, const NetworkSpec& network, const Task& task) {
   validate(task);
-  if (task.exchange.deduplicate_by_table) {
+  if (task.exchange.deduplicate_by_table || task.exchange.hot_rows) {
     throw Error(
-        "no bound is known where plans deduplicate single tables; leave out deduplicate_by_table "
-        "of exchange");
+        "no bound is known where plans deduplicate single tables or have hot rows; leave out "
+        "deduplicate_by_table and hot_rows of exchange");
   }
   const DeduplicatedTask deduplicated(task);
   BoundSearch search(gpu, network_of(network, task), deduplicated.task());

@@ -7,6 +7,7 @@
 
 #include "core/plans/deduplicated_task.h"
 #include "core/plans/host_rows.h"
+#include "core/plans/hot_rows.h"
 #include "core/plans/id_exchange.h"
 #include "core/plans/iteration.h"
 #include "core/plans/replicas.h"
@@ -41,10 +42,13 @@ class TablesOfSamples {
   HistogramScale scale_;
 };
 
-PlanCost plan_cost(const TablesCost& tables_ms, const NetworkSpec& known_network,
-                   const Task& stated, const Plan& plan, const ReplicaGradientsCost& gradients_ms) {
-  validate(stated);
-  validate(plan, stated);
+PlanCost plan_cost(const TablesCost& tables_ms, const NetworkSpec& known_network, const Task& given,
+                   const Plan& given_plan, const ReplicaGradientsCost& gradients_ms) {
+  validate(given);
+  validate(given_plan, given);
+  const HotRowsSplit split(given, given_plan);
+  const Task& stated = split.task();
+  const Plan& plan = split.plan();
   const DeduplicatedTask deduplicated(stated, plan.deduplicated);
   const Task& task = deduplicated.task();
   const NetworkSpec network = network_of(known_network, task);
@@ -127,7 +131,7 @@ PlanCost plan_cost(const TablesCost& tables_ms, const NetworkSpec& known_network
          .memory = replicas_memory(task, plan)},
         !plan.slices.empty(), task.overlap, cost);
   }
-  cost.warning = prediction_limits(stated, true);
+  cost.warning = prediction_limits(given, true);
   return cost;
 }
 

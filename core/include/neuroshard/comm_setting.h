@@ -21,7 +21,7 @@ struct CommSetting {
   NodeLinks links{};
   /// Nodes are as full as each other, whichever devices are in them.
   bool nodes_anywhere = false;
-  ExchangeTypes exchange{};  ///< Whether ids are deduplicated makes no difference to it.
+  ExchangeTypes exchange{};  ///< Ids that plans deduplicate, and hot rows, make no difference.
   /// Networks see columns in this unit, a power of two. Above 1 if tables that are not pooled have
   /// far more than any sample of training.
   double column_unit = 1.0;

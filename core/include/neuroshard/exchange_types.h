@@ -31,6 +31,8 @@ struct ExchangeTypes {
   bool deduplicate_ids = false;
   /// Whether a plan may say so of single tables, pooled ones too (Plan::deduplicated).
   bool deduplicate_by_table = false;
+  /// Whether a plan may keep the most popular rows of tables on every device (Plan::hot_rows).
+  bool hot_rows = false;
 
   /// Bytes of a sample's value of a column.
   [[nodiscard]] double forward_column_bytes() const { return forward_share * wire_bytes(forward); }

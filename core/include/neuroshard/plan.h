@@ -22,9 +22,18 @@ struct TableSlice {
   friend bool operator==(const TableSlice&, const TableSlice&) = default;
 };
 
+/// Rows of a table that every device holds.
+struct HotRows {
+  int table = 0;          ///< Index into `Task::tables`.
+  std::int64_t rows = 0;  ///< So many of its most popular rows: at least one, and not all.
+
+  friend bool operator==(const HotRows&, const HotRows&) = default;
+};
+
 /// A plan says where everything goes.
 struct Plan {
-  /// Each row and column of each table that is not replicated is in exactly one slice.
+  /// Each row and column of each table that is not replicated, but for hot rows, is in exactly one
+  /// slice.
   std::vector<TableSlice> slices;
   /// One list per device, of indices into `slices`.
   std::vector<std::vector<int>> shards;
@@ -34,6 +43,10 @@ struct Plan {
   /// Tables of which each device asks once for each row that its part of the batch looks up,
   /// ascending. It pools the rows that come back itself. ExchangeTypes::deduplicate_by_table.
   std::vector<int> deduplicated{};
+  /// Tables whose most popular rows every device holds, ascending. Each device looks up its own
+  /// part of the batch in these, and gradients are summed over all devices. Slices have the other
+  /// rows, which are counted from 0 without them. ExchangeTypes::hot_rows.
+  std::vector<HotRows> hot_rows{};
 
   friend bool operator==(const Plan&, const Plan&) = default;
 };
@@ -59,7 +72,7 @@ struct Plan {
 /// Gathered gradients are those of Task::batch_size samples.
 [[nodiscard]] SliceMemory replica_memory(const Task& task, int table);
 
-/// Memory that all replicas of `plan` take on each device.
+/// Memory that all replicas and hot rows of `plan`, which is valid, take on each device.
 [[nodiscard]] SliceMemory replicas_memory(const Task& task, const Plan& plan);
 
 /// True if `slice` has not all rows of its table.

@@ -27,7 +27,7 @@ extern "C" {
 
 /// Version of this interface, which only grows: a program works with a library whose
 /// ns_abi_version() is not below the NS_ABI_VERSION that it was compiled with.
-#define NS_ABI_VERSION 13
+#define NS_ABI_VERSION 14
 int32_t ns_abi_version(void);
 
 /// Version of the library in use, e.g. "0.1.0".
@@ -247,8 +247,8 @@ typedef struct ns_slice {
 } ns_slice;
 /// Writes the slices, by device, as far as there is room for them. `*count` is their number,
 /// however many are written; `slices` may be NULL if `capacity` is 0. Fails if the plan cuts tables
-/// by rows, replicates or deduplicates some: call ns_plan_get_blocks(), ns_plan_get_replicas() and
-/// ns_plan_get_deduplicated().
+/// by rows, replicates or deduplicates some, or has hot rows: call ns_plan_get_blocks(),
+/// ns_plan_get_replicas(), ns_plan_get_deduplicated() and ns_plan_get_hot_rows().
 ns_status ns_plan_get_slices(const ns_plan* plan, ns_slice* slices, size_t capacity, size_t* count);
 
 /// Columns and rows of a table that stay together on a device. Since version 3.
@@ -274,6 +274,17 @@ ns_status ns_plan_get_replicas(const ns_plan* plan, int32_t* tables, size_t capa
 /// version 13.
 ns_status ns_plan_get_deduplicated(const ns_plan* plan, int32_t* tables, size_t capacity,
                                    size_t* count);
+
+/// The most popular rows of a table, which every device holds. Blocks have its other rows, counted
+/// from 0 without these. Since version 14.
+typedef struct ns_hot_rows {
+  int32_t table;  ///< Index in the task.
+  int64_t rows;   ///< Number of rows.
+} ns_hot_rows;
+/// Writes them, by table, as ns_plan_get_slices() does. Only plans of tasks that say hot_rows have
+/// any. Since version 14.
+ns_status ns_plan_get_hot_rows(const ns_plan* plan, ns_hot_rows* hot_rows, size_t capacity,
+                               size_t* count);
 
 typedef struct ns_device_cost {
   double compute_ms;   ///< Forward and backward of the embedding operator.

@@ -146,7 +146,7 @@ ONE_TABLE = task_text([table()], 1)
         (
             task_text([table()], 1, exchange={"forward": "fp16", "forward_share": 0.5}),
             [],
-            "task.json: exchange has shares or deduplicated ids, which cannot be measured",
+            "task.json: exchange has shares, deduplicated ids or hot_rows, which cannot be measured",
         ),
     ],
 )

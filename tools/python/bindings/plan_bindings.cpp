@@ -2,6 +2,7 @@
 #include <nanobind/operators.h>
 #include <nanobind/stl/filesystem.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
@@ -90,17 +91,20 @@ void bind_plan(nb::module_& module) {
       .def(
           "__init__",
           [](Plan* self, std::vector<TableSlice> slices, std::vector<std::vector<int>> shards,
-             std::vector<int> replicas, std::vector<int> deduplicated) {
+             std::vector<int> replicas, std::vector<int> deduplicated,
+             const std::vector<std::pair<int, std::int64_t>>& hot_rows) {
             new (self) Plan{std::move(slices), std::move(shards), std::move(replicas),
                             std::move(deduplicated)};
+            for (const auto& [table, rows] : hot_rows) self->hot_rows.push_back({table, rows});
           },
           "slices"_a, "shards"_a, "replicas"_a = std::vector<int>(),
           "deduplicated"_a = std::vector<int>(),
+          "hot_rows"_a = std::vector<std::pair<int, std::int64_t>>(),
           "`shards`: for each device, the indices of its slices. `replicas`: tables that every "
           "device holds whole, ascending; they have no slices. `deduplicated`: tables of which "
-          "each "
-          "device asks once for each row, ascending. Nothing is checked before the plan "
-          "is used.")
+          "each device asks once for each row, ascending. `hot_rows`: tables, ascending, and how "
+          "many of their most popular rows every device holds; slices have the others, counted "
+          "from 0. Nothing is checked before the plan is used.")
       .def_static(
           "from_column_splits",
           [](const NamedTask& task, std::vector<int> column_splits,
@@ -116,6 +120,14 @@ void bind_plan(nb::module_& module) {
       .def_ro("replicas", &Plan::replicas, "Tables that every device holds whole, ascending.")
       .def_ro("deduplicated", &Plan::deduplicated,
               "Tables of which each device asks once for each row, ascending.")
+      .def_prop_ro(
+          "hot_rows",
+          [](const Plan& plan) {
+            std::vector<std::pair<int, std::int64_t>> pairs;
+            for (const auto& [table, rows] : plan.hot_rows) pairs.emplace_back(table, rows);
+            return pairs;
+          },
+          "Tables, and how many of their most popular rows every device holds.")
       .def(
           "column_splits",
           [](const Plan& plan, const NamedTask& task) -> std::optional<std::vector<int>> {

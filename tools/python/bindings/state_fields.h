@@ -56,8 +56,10 @@ auto fields_of(S& s) {
 
 template <IsA<ExchangeTypes> S>
 auto fields_of(S& s) {
-  auto& [forward, backward, ids, forward_share, backward_share, deduplicate_ids, by_table] = s;
-  return std::tie(forward, backward, ids, forward_share, backward_share, deduplicate_ids, by_table);
+  auto& [forward, backward, ids, forward_share, backward_share, deduplicate_ids, by_table,
+         hot_rows] = s;
+  return std::tie(forward, backward, ids, forward_share, backward_share, deduplicate_ids, by_table,
+                  hot_rows);
 }
 
 template <IsA<Overlap> S>
@@ -104,10 +106,16 @@ auto fields_of(S& s) {
   return std::tie(table, first_column, dim, first_row, rows);
 }
 
+template <IsA<HotRows> S>
+auto fields_of(S& s) {
+  auto& [table, rows] = s;
+  return std::tie(table, rows);
+}
+
 template <IsA<Plan> S>
 auto fields_of(S& s) {
-  auto& [slices, shards, replicas, deduplicated] = s;
-  return std::tie(slices, shards, replicas, deduplicated);
+  auto& [slices, shards, replicas, deduplicated, hot_rows] = s;
+  return std::tie(slices, shards, replicas, deduplicated, hot_rows);
 }
 
 template <IsA<SliceMemory> S>

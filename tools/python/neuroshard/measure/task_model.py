@@ -231,8 +231,8 @@ def whole_features(index: int, table: Table) -> int:
 def require_types(task: Task, device: torch.device) -> None:
     sent = task.exchange
     deduplicated = sent.deduplicate_ids or sent.deduplicate_by_table
-    if (sent.forward_share, sent.backward_share) != (1.0, 1.0) or deduplicated:
-        raise Error("exchange has shares or deduplicated ids, which cannot be measured; leave them out")
+    if (sent.forward_share, sent.backward_share) != (1.0, 1.0) or deduplicated or sent.hot_rows:
+        raise Error("exchange has shares, deduplicated ids or hot_rows, which cannot be measured; leave them out")
     if device.type == "cpu" and any(table.weight_type == "int8" for table in task.tables):
         raise Error("weight_type int8 cannot be trained on CPUs; give fp32 or fp16")
 
