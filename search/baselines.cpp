@@ -6,8 +6,10 @@
 #include <random>
 
 #include "core/base/step_budget.h"
+#include "core/plans/equal_blocks.h"
 #include "core/tables/table_rules.h"
 #include "search/apart_devices.h"
+#include "search/hot_rows/flexshard.h"
 #include "search/recshard.h"
 
 namespace neuroshard {
@@ -24,6 +26,7 @@ double key_of(const Table& table, Algorithm algorithm) {
     case Algorithm::kLookupGreedy:
       return lookups;
     case Algorithm::kSizeLookupGreedy:
+    case Algorithm::kFlexshard:
       return lookups * std::log10(static_cast<double>(table.rows));
     case Algorithm::kNeuroshard:
     case Algorithm::kPublished:
@@ -47,7 +50,27 @@ std::vector<double> keys_of(const Task& task, Algorithm algorithm) {
 /// Whether the key stands for what a device computes, which takes less time on a faster one.
 bool is_compute_key(Algorithm algorithm) {
   return algorithm == Algorithm::kLookupGreedy || algorithm == Algorithm::kSizeLookupGreedy ||
-         algorithm == Algorithm::kRecshard;
+         algorithm == Algorithm::kRecshard || algorithm == Algorithm::kFlexshard;
+}
+
+/// Places a table that FlexShard cuts, in equal blocks on all devices; false if it cuts it not, or
+/// one has no room. Its slice of the whole table becomes the first block.
+bool place_by_rows(const Task& task, std::size_t t, Plan& plan, std::vector<std::int64_t>& left) {
+  if (!flexshard_cuts(task, task.tables[t])) return false;
+  const TableSlice whole = plan.slices[t];
+  bool has_room = true;
+  for_each_block(whole, 0, task.devices, [&](const TableSlice& block, int device) {
+    has_room = has_room && slice_bytes(task, block) <= left[static_cast<std::size_t>(device)];
+  });
+  if (!has_room) return false;
+  for_each_block(whole, 0, task.devices, [&](const TableSlice& block, int device) {
+    const std::size_t index = device == 0 ? t : plan.slices.size();
+    plan.shards[static_cast<std::size_t>(device)].push_back(static_cast<int>(index));
+    if (device > 0) plan.slices.emplace_back();
+    plan.slices[index] = block;
+    left[static_cast<std::size_t>(device)] -= slice_bytes(task, block);
+  });
+  return true;
 }
 
 // The order of the generator's numbers is the same everywhere, unlike that of std's distributions.
@@ -91,6 +114,7 @@ std::optional<Plan> place_by_baseline(const Task& task, Algorithm algorithm, std
   StepBudget budget(StepBudget::kAnySteps, stop);
   for (const std::size_t t : order) {
     if (!budget.take(devices)) return std::nullopt;
+    if (algorithm == Algorithm::kFlexshard && place_by_rows(task, t, plan, left)) continue;
     const std::int64_t size = task.tables[t].size_bytes();
     const TableRules& rules = task.tables[t].rules;
     const bool any_device = !rules.limit_devices();

@@ -17,12 +17,12 @@ inline constexpr std::array kGreedyBaselines = {Algorithm::kDimGreedy, Algorithm
                                                 Algorithm::kSizeLookupGreedy};
 
 /// Places unsplit tables by one of the published baselines, kRandom, kDimGreedy to
-/// kSizeLookupGreedy, or kRecshard.
+/// kSizeLookupGreedy, kRecshard or kFlexshard.
 /// The greedy ones take tables in descending order of (key, size, index) and put each on the device
 /// with the lowest key sum that has memory left (over its speed if keys count lookups); kRandom
 /// draws uniformly among the devices that have memory left. Devices that the rules of a table
-/// exclude have none for it. Nothing if some table finds no room, or at `stop`; baselines do not
-/// split.
+/// exclude have none for it. Nothing if some table finds no room, or at `stop`. None but kFlexshard
+/// splits, and only what flexshard_cuts().
 [[nodiscard]] std::optional<Plan> place_by_baseline(const Task& task, Algorithm algorithm,
                                                     std::uint64_t seed,
                                                     const StopCondition& stop = {});

@@ -28,6 +28,8 @@ static constexpr std::string_view text_of(Algorithm algorithm) {
       return "size_lookup_greedy";
     case Algorithm::kRecshard:
       return "recshard";
+    case Algorithm::kFlexshard:
+      return "flexshard";
     case Algorithm::kDreamshard:
       return "dreamshard";
     case Algorithm::kAutoshard:

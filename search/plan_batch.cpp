@@ -88,6 +88,7 @@ std::vector<PlanOutcome> Planner::plan_batch(std::span<const Task> tasks,
       PlanResult result = impls[i]->plan_anew(*planned[i], request, root.options.effort, true,
                                               [&] { return std::move(published[i]).value(); });
       impls[i]->settle_reason(*planned[i], request, result);
+      impls[i]->add_hot_rows(tasks[i], request, true, result);
       impls[i]->add_warnings(tasks[i], result);
       outcomes[i] = std::move(result);
     } catch (const Error& error) {

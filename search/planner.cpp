@@ -43,11 +43,6 @@ double milliseconds_since(Clock::time_point start) {
   return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
 }
 
-PlanRequest with_half_the_time(PlanRequest request) {
-  if (request.deadline) *request.deadline -= (*request.deadline - Clock::now()) / 2;
-  return request;
-}
-
 void validate(const ReplanRequest& request) {
   validate(request.plan);
   if (request.plan.storage.ms_per_gib > 0.0) {
@@ -110,6 +105,11 @@ WayOptions ways_for(const PlannerOptions& options, const CostModels& models, con
 }
 
 }  // namespace
+
+PlanRequest with_half_the_time(PlanRequest request) {
+  if (request.deadline) *request.deadline -= (*request.deadline - Clock::now()) / 2;
+  return request;
+}
 
 void validate(const PlanRequest& request) {
   require_between(request.alternatives, 0, 1000, "alternatives");
@@ -194,8 +194,9 @@ void Planner::Impl::settle_reason(const Task& planned, const PlanRequest& reques
   std::optional<Infeasibility>& why = result.infeasible;
   if (!why) return;
   Task task = planned;
-  // A table that is deduplicated may have smaller buffers. Nothing is proven by them.
-  if (task.exchange.deduplicate_by_table) {
+  // Tables that are deduplicated, or have hot rows, may have smaller buffers. Nothing is proven by
+  // them.
+  if (task.exchange.deduplicate_by_table || task.exchange.hot_rows) {
     for (Table& table : task.tables) table.memory.batch_size = 0;
   }
   if (why->kind == Infeasibility::Kind::kPacking) {
@@ -348,8 +349,11 @@ PlanResult Planner::plan(const Task& task, const PlanRequest& given) const {
   validate(given);
   const PlanRequest request = impl->request_of_algorithm(given);
   const DeduplicatedTask deduplicated(task);
-  PlanResult result = impl->plan_anew(deduplicated.task(), request, impl->options.effort, false);
+  PlanResult result = impl->plan_anew(
+      deduplicated.task(), task.exchange.hot_rows ? with_half_the_time(request) : request,
+      impl->options.effort, false);
   impl->settle_reason(deduplicated.task(), request, result);
+  impl->add_hot_rows(task, request, false, result);
   impl->add_warnings(task, result);
   return result;
 }
@@ -359,6 +363,9 @@ ReplanResult Planner::replan(const Task& stated, const RunningPlan& running,
   const std::shared_ptr<const Impl> impl = in_use(impl_).for_task(stated);
   validate(request);
   neuroshard::validate(running.task);
+  if (!running.plan.hot_rows.empty()) {
+    throw Error("the running plan has hot rows, which re-planning does not know; plan anew");
+  }
   const DeduplicatedTask deduplicated(stated);
   const Task& given = deduplicated.task();
   if (impl->options.algorithm != Algorithm::kNeuroshard) {
@@ -387,6 +394,11 @@ ReplanResult Planner::replan(const Task& stated, const RunningPlan& running,
                    }});
   impl->settle_reason(given, request.plan, result.result);
   impl->add_warnings(stated, result.result);
+  if (stated.exchange.hot_rows) {
+    std::string& warning = result.result.stats.warning;
+    warning = joined_warnings(
+        warning, "exchange says hot_rows, but re-planning keeps no rows on every device");
+  }
   result.result.stats.search_ms = milliseconds_since(start);
   return result;
 }

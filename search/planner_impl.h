@@ -28,6 +28,9 @@ namespace neuroshard {
   return one.empty() || other.empty() ? one + other : one + "; " + other;
 }
 
+/// With half of the time to its deadline.
+[[nodiscard]] PlanRequest with_half_the_time(PlanRequest request);
+
 /// Throws Error unless the request is one that plan() takes.
 void validate(const PlanRequest& request);
 
@@ -93,6 +96,13 @@ struct Planner::Impl {
   [[nodiscard]] std::optional<PlanOutcome> plan_of_plainer_task(const Task& task,
                                                                 const PlanRequest& request,
                                                                 bool alone) const;
+  /// Puts a cheaper plan with hot rows in the place of the plan in `result`, if `task` says
+  /// hot_rows; or FlexShard's tiers.
+  void add_hot_rows(const Task& task, const PlanRequest& request, bool alone,
+                    PlanResult& result) const;
+  /// A plan of `task` with these hot rows, within half of the time that there is.
+  [[nodiscard]] PlanResult plan_with(const std::vector<HotRows>& hot_rows, const Task& task,
+                                     const PlanRequest& request, bool alone) const;
   /// An error of `plainer` is a warning of `result`.
   static void add_work_of_plainer_task(const PlanOutcome& plainer, PlanResult& result);
   /// Many tasks, in common launches on a GPU.

@@ -7,6 +7,15 @@
 
 namespace neuroshard {
 
+BestPlans::BestPlans(const Backend& backend, const Task& task, const PlanRequest& request,
+                     PlanResult known)
+    : BestPlans(backend, task, request) {
+  start_ -= std::chrono::duration_cast<Clock::duration>(
+      std::chrono::duration<double, std::milli>(known.stats.search_ms));
+  best_ = std::move(known);
+  best_ms_ = compared_ms(*best_.plan, best_.cost);
+}
+
 double BestPlans::elapsed_ms() const {
   const std::chrono::duration<double, std::milli> elapsed = Clock::now() - start_;
   return elapsed.count();

@@ -16,6 +16,8 @@ class BestPlans {
   /// Borrows all.
   BestPlans(const Backend& backend, const Task& task, const PlanRequest& request)
       : backend_(backend), task_(task), request_(request) {}
+  /// Goes on from a result of the same request that has a plan.
+  BestPlans(const Backend& backend, const Task& task, const PlanRequest& request, PlanResult known);
 
   /// Plans that come after this are found by `stage`.
   void begin(SearchStage stage) { stage_ = stage; }
@@ -27,10 +29,10 @@ class BestPlans {
   /// Ends its use.
   [[nodiscard]] PlanResult take() { return std::move(best_); }
   [[nodiscard]] double elapsed_ms() const;
-
- private:
   /// Plans are compared by it.
   [[nodiscard]] double compared_ms(const Plan& plan, const PlanCost& cost) const;
+
+ private:
   void keep_alternative(CostedPlan plan);
 
   using Clock = std::chrono::steady_clock;

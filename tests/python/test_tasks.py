@@ -163,6 +163,24 @@ def test_plans_deduplicate_single_tables() -> None:
         ns.simulate(usual, plan)
 
 
+def test_plans_keep_hot_rows_on_every_device() -> None:
+    exchange = ns.ExchangeTypes(hot_rows=True)
+    assert exchange.hot_rows and not exchange.deduplicate_ids
+    tables = [ns.Table(1_000_000, 64, 100.0, name=str(i), pooling="none") for i in range(4)]
+    usual, chosen = (ns.Task(tables, 16, 40 * GIB, batch_size=65536, exchange=e) for e in (None, exchange))
+    found = ns.plan(chosen)
+    before = ns.plan(usual)
+    assert found.plan is not None and found.cost is not None and before.cost is not None
+    assert [table for table, _ in found.plan.hot_rows] == [0, 1, 2, 3]
+    assert found.cost.cost_ms < 0.8 * before.cost.cost_ms
+    plan = ns.Plan(found.plan.slices, found.plan.shards, hot_rows=found.plan.hot_rows)
+    assert plan == found.plan and ns.simulate(chosen, plan).cost_ms == found.cost.cost_ms
+    with pytest.raises(ns.Error, match="does not say hot_rows"):
+        ns.simulate(usual, plan)
+    tiers = ns.plan(chosen, algorithm="flexshard")
+    assert tiers.plan is not None and len(tiers.plan.hot_rows) == 4
+
+
 def test_replicas_may_gather_touched_rows() -> None:
     def cost_of(replica_gradients: str) -> float:
         table = ns.Table(1_000_000, 16, 0.01, replica_gradients=replica_gradients)

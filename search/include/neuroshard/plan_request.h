@@ -56,8 +56,8 @@ inline constexpr double kMostMsPerStoredGib = 1e6;
 /// Requests of a caller for one plan, beside the task. Algorithm::kPublished and the baselines
 /// ignore them.
 struct PlanRequest {
-  /// Time at which to return with the best plan found so far. With a task that has links or
-  /// deduplicates by table, half of the time is for a plan without.
+  /// Time at which to return with the best plan found so far. With a task that has links,
+  /// deduplicates by table or has hot rows, half of the time is for a plan without.
   std::optional<std::chrono::steady_clock::time_point> deadline{};
   /// Another way to end early, looked at after some tenths of a millisecond; by a GPU after one.
   std::stop_token stop{};

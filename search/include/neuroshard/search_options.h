@@ -23,14 +23,15 @@ enum class Algorithm {
   kLookupGreedy,      ///< Key: dim * pooling factor.
   kSizeLookupGreedy,  ///< Key: dim * pooling factor * log10(rows).
   kRecshard,          ///< Key: time of lookups in HBM and in hosts' memory, as RecShard has it.
-  kDreamshard,        ///< Whole tables, placed by networks of PlannerOptions::policy.
-  kAutoshard,         ///< Whole tables, placed by AutoShard's networks.
+  kFlexshard,   ///< Sequences by rows, popular ones on every device; else as before kRecshard.
+  kDreamshard,  ///< Whole tables, placed by networks of PlannerOptions::policy.
+  kAutoshard,   ///< Whole tables, placed by AutoShard's networks.
 };
 
 /// All of them, the default one first.
 [[nodiscard]] std::span<const Algorithm> all_algorithms();
 /// "neuroshard", "published", "uniform", "random", "dim_greedy", "size_greedy", "lookup_greedy",
-/// "size_lookup_greedy", "recshard", "dreamshard", "autoshard".
+/// "size_lookup_greedy", "recshard", "flexshard", "dreamshard", "autoshard".
 [[nodiscard]] std::string_view name_of(Algorithm algorithm);
 /// Throws Error listing the names.
 [[nodiscard]] Algorithm algorithm_from_name(std::string_view name);

@@ -1,0 +1,96 @@
+#include "search/hot_rows/popular_tables.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <tuple>
+
+#include "core/plans/hot_rows.h"
+#include "core/tables/row_popularity.h"
+
+namespace neuroshard {
+namespace {
+
+/// [tables]: those of a plan.
+std::vector<std::int64_t> by_table(const Task& task, const std::vector<HotRows>& hot_rows) {
+  std::vector<std::int64_t> rows(task.tables.size(), 0);
+  for (const HotRows& hot : hot_rows) rows[static_cast<std::size_t>(hot.table)] = hot.rows;
+  return rows;
+}
+
+}  // namespace
+
+PopularTables::PopularTables(const Task& task)
+    : task_(task), curves_(task.tables.size()), most_rows_(task.tables.size(), 0) {
+  constexpr std::size_t kMostTables = 1000;
+  for (std::size_t t = 0; t < task.tables.size() && task.devices > 1; ++t) {
+    const Table& table = task.tables[t];
+    if (table.pooling_factor > 0.0 && table.rows > task.devices && table.row_shares.empty() &&
+        rules_allow_hot_rows(task, static_cast<int>(t))) {
+      by_traffic_.push_back(static_cast<int>(t));
+    }
+  }
+  // Tables that are alike in all of this follow each other.
+  std::ranges::stable_sort(by_traffic_, {}, [&](int t) {
+    const Table& table = task.tables[static_cast<std::size_t>(t)];
+    return std::tuple(-table.pooling_factor * table.dim, table.rows, table.dim);
+  });
+  by_traffic_.resize(std::min(by_traffic_.size(), kMostTables));
+  for (const int table : by_traffic_) {
+    const auto t = static_cast<std::size_t>(table);
+    most_rows_[t] = task.tables[t].rows - task.devices;
+    curves_[t] = popularity_of(task.tables[t]);
+  }
+}
+
+std::int64_t PopularTables::rows(int table, double lookups) const {
+  const auto t = static_cast<std::size_t>(table);
+  const double of_batch = static_cast<double>(task_.batch_size) * task_.tables[t].pooling_factor;
+  PopularRows last;
+  for (const PopularRows& point : curves_[t]) {
+    const double of_row = of_batch * (point.share - last.share) / (point.rows - last.rows);
+    if (of_row < lookups) break;
+    last = point;
+  }
+  return limited(table, last.rows);
+}
+
+std::int64_t PopularTables::limited(int table, double rows) const {
+  const auto most = static_cast<double>(most_rows(table));
+  return static_cast<std::int64_t>(std::clamp(std::floor(rows), 0.0, most));
+}
+
+Plan with_other_hot_rows(const Task& task, const Plan& plan, const std::vector<HotRows>& hot_rows) {
+  const std::vector<std::int64_t> before = by_table(task, plan.hot_rows);
+  const std::vector<std::int64_t> after = by_table(task, hot_rows);
+  Plan changed = plan;
+  std::vector<char> stays(task.tables.size(), 0);
+  for (TableSlice& slice : changed.slices) {
+    const auto t = static_cast<std::size_t>(slice.table);
+    const std::int64_t old_rows = task.tables[t].rows - before[t];
+    const std::int64_t new_rows = task.tables[t].rows - after[t];
+    const auto moved = [&](std::int64_t end) {
+      return end == old_rows ? new_rows
+                             : static_cast<std::int64_t>(static_cast<double>(end) /
+                                                         static_cast<double>(old_rows) *
+                                                         static_cast<double>(new_rows));
+    };
+    const std::int64_t first = moved(slice.first_row);
+    slice.rows = moved(slice.first_row + slice.rows) - first;
+    slice.first_row = first;
+    if (slice.rows < 1) stays[t] = 1;
+  }
+  changed.hot_rows.clear();
+  for (std::size_t t = 0; t < task.tables.size(); ++t) {
+    const std::int64_t rows = stays[t] != 0 ? before[t] : after[t];
+    if (rows > 0) changed.hot_rows.push_back({static_cast<int>(t), rows});
+  }
+  for (std::size_t slice = 0; slice < changed.slices.size(); ++slice) {
+    if (stays[static_cast<std::size_t>(changed.slices[slice].table)] != 0) {
+      changed.slices[slice] = plan.slices[slice];
+    }
+  }
+  return changed;
+}
+
+}  // namespace neuroshard

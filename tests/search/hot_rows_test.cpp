@@ -1,0 +1,237 @@
+// Hot rows: chosen by cost, priced as all parts of the program say, in files; FlexShard's tiers.
+#include "core/plans/hot_rows.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "message_of.h"
+#include "neuroshard/c_api.h"
+#include "neuroshard/cost_bound.h"
+#include "neuroshard/explanation.h"
+#include "neuroshard/hardware.h"
+#include "neuroshard/plan_check.h"
+#include "neuroshard/plan_file.h"
+#include "neuroshard/planner.h"
+#include "neuroshard/replan.h"
+#include "neuroshard/weights.h"
+#include "neuroshard/zipf_histogram.h"
+#include "random_tasks.h"
+#include "repetitions.h"
+#include "search/c_api_handles.h"
+#include "search/plan_recount.h"
+#include "weights/collection/analytic_plan_cost.h"
+
+namespace neuroshard {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using testing::message_of;
+using ::testing::Not;
+
+/// Four sequences, of which little is sent by popular rows, and two pooled tables.
+Task popular_task(int devices) {
+  Task task;
+  for (int i = 0; i < 6; ++i) {
+    Table table;
+    table.rows = 2'000'000;
+    table.dim = 128;
+    table.pooling_factor = i < 4 ? 60.0 : 10.0;
+    table.access_histogram = zipf_histogram(table.rows, table.pooling_factor, 1.2);
+    table.popularity = zipf_popularity(table.rows, 1.2);
+    table.pooling = i < 4 ? Pooling::kNone : Pooling::kSum;
+    task.tables.push_back(table);
+  }
+  task.devices = devices;
+  task.memory_bytes = std::int64_t{40} << 30;
+  task.exchange.hot_rows = true;
+  return task;
+}
+
+Task without_hot_rows(Task task) {
+  task.exchange.hot_rows = false;
+  return task;
+}
+
+TEST(HotRows, AreKeptWhereTheyPay) {
+  const Planner planner(builtin_weights(), {.threads = 1});
+  const Hardware& machine = hardware_named("a100");
+  for (const bool deduplicate : {false, true}) {
+    SCOPED_TRACE(deduplicate);
+    Task task = popular_task(16);
+    task.exchange.deduplicate_ids = deduplicate;
+    const PlanResult usual = planner.plan(without_hot_rows(task));
+    const PlanResult hot = planner.plan(task);
+    ASSERT_TRUE(usual.plan && hot.plan);
+    EXPECT_THAT(usual.plan->hot_rows, IsEmpty());
+    EXPECT_GE(hot.plan->hot_rows.size(), 4U);
+    EXPECT_LT(hot.cost.cost_ms, (deduplicate ? 0.95 : 0.6) * usual.cost.cost_ms);
+    // Whoever is asked for the cost says the same.
+    EXPECT_TRUE(check_plan(*hot.plan, task).empty());
+    EXPECT_EQ(planner.simulate(task, *hot.plan).cost_ms, hot.cost.cost_ms);
+    EXPECT_EQ(planner.explain(task, *hot.plan).cost.cost_ms, hot.cost.cost_ms);
+    EXPECT_EQ(planner.plan_batch(std::vector{task})[0]->cost.cost_ms, hot.cost.cost_ms);
+    const auto priced_ms = [&](const Task& of, const Plan& plan) {
+      return analytic_plan_cost(machine.gpu, machine.network, of, plan).cost_ms;
+    };
+    EXPECT_NEAR(hot.cost.cost_ms / priced_ms(task, *hot.plan), 1.0, 0.15);
+    EXPECT_LT(priced_ms(task, *hot.plan), priced_ms(without_hot_rows(task), *usual.plan));
+    const HotRowsSplit split(task, *hot.plan);
+    testing::expect_recounts(split.task(), split.plan(), hot.cost);
+  }
+  // Plans of columns alone, and of equal widths as TorchRec has them, keep none.
+  for (const Cuts cuts : {Cuts::kColumns, Cuts::kTorchrec}) {
+    const Planner other(builtin_weights(), {.cuts = cuts, .threads = 1});
+    EXPECT_THAT(other.plan(popular_task(8)).plan->hot_rows, IsEmpty());
+  }
+}
+
+// The plan without them is a start.
+TEST(HotRows, NeverMakePlansDearer) {
+  const Planner planner(builtin_weights(), {.threads = 1});
+  int kept = 0;
+  for (std::uint64_t seed = 0; seed < testing::drawn_tasks(40); ++seed) {
+    SCOPED_TRACE(seed);
+    Task task = testing::random_task_of_all_kinds(seed);
+    for (Table& table : task.tables) {
+      if (seed % 2 == 1) continue;
+      table.row_shares.clear();
+      table.features = 1.0;
+      table.weighted = false;
+      table.pooling = Pooling::kNone;
+      table.popularity = zipf_popularity(table.rows, 1.3);
+    }
+    const PlanResult usual = planner.plan(task);
+    task.exchange.hot_rows = true;
+    const PlanResult hot = planner.plan(task);
+    ASSERT_EQ(usual.plan.has_value(), hot.plan.has_value());
+    if (!usual.plan) continue;
+    EXPECT_LE(hot.cost.cost_ms, usual.cost.cost_ms);
+    EXPECT_TRUE(check_plan(*hot.plan, task).empty());
+    EXPECT_EQ(planner.simulate(task, *hot.plan).cost_ms, hot.cost.cost_ms);
+    if (hot.plan->hot_rows.empty()) continue;
+    ++kept;
+    const HotRowsSplit split(task, *hot.plan);
+    testing::expect_recounts(split.task(), split.plan(), hot.cost);
+  }
+  EXPECT_GT(kept, 0);
+}
+
+TEST(HotRows, AreAmongAlternativesAndImprovements) {
+  const Planner planner(builtin_weights(), {.effort = Effort::kFast, .threads = 1});
+  const Task task = popular_task(16);
+  double last_ms = 0.0;
+  const PlanResult result = planner.plan(
+      task, {.alternatives = 3,
+             .on_improvement = [&](const Improvement& better) { last_ms = better.cost.cost_ms; }});
+  ASSERT_THAT(result.plan->hot_rows, Not(IsEmpty()));
+  EXPECT_EQ(last_ms, result.cost.cost_ms);
+  ASSERT_EQ(result.alternatives.size(), 3U);
+  for (const CostedPlan& other : result.alternatives) {
+    EXPECT_GE(other.cost.cost_ms, result.cost.cost_ms);
+    EXPECT_NE(other.plan, *result.plan);
+  }
+}
+
+TEST(HotRows, AreInPlanFiles) {
+  const Planner planner(builtin_weights(), {.effort = Effort::kFast, .threads = 1});
+  const Task task = popular_task(8);
+  const PlanResult result = planner.plan(task);
+  ASSERT_THAT(result.plan->hot_rows, Not(IsEmpty()));
+  const PlanDocument document{.task = task, .plan = *result.plan, .cost = result.cost};
+  for (const std::string& text :
+       {plan_to_json(document), plan_to_json_line(0, task, *result.plan, result.cost)}) {
+    EXPECT_EQ(plan_for(parse_plans(text, "plan.json").front(), task), *result.plan);
+    std::string broken = text;
+    const std::size_t begin = broken.find("\"hot_rows\"");
+    broken.insert(broken.find('[', begin) + 1, "[3],");
+    EXPECT_THAT(message_of([&] { (void)parse_plans(broken, "plan.json"); }),
+                HasSubstr("hot_rows: entry 0 is no pair of numbers; give [table, rows]"));
+  }
+}
+
+TEST(HotRows, AreSaidToC) {
+  const auto plan = testing::plan_of(
+      testing::new_planner(testing::with(&ns_planner_options::cuts, "any")),
+      testing::task_from(
+          R"({"format": "neuroshard.task", "version": 1, "devices": 16, "memory_gb": 40,
+              "exchange": {"hot_rows": true}, "tables": [
+              {"row": 2000000, "dim": 128, "pooling_factor": 60, "pooling": "none",
+               "zipf_exponent": 1.2}]})"));
+  std::size_t count = 0;
+  ns_hot_rows hot{};
+  ASSERT_EQ(ns_plan_get_hot_rows(plan.get(), &hot, 1, &count), NS_OK);
+  EXPECT_EQ(count, 1U);
+  EXPECT_EQ(hot.table, 0);
+  EXPECT_GT(hot.rows, 0);
+  EXPECT_NE(ns_plan_get_hot_rows(nullptr, &hot, 1, &count), NS_OK);
+  EXPECT_NE(ns_plan_get_slices(plan.get(), nullptr, 0, &count), NS_OK);
+}
+
+TEST(HotRows, AreNotKnownToReplanningBoundsAndHosts) {
+  const Planner planner(builtin_weights(), {.effort = Effort::kFast, .threads = 1});
+  const Task task = popular_task(4);
+  const PlanResult result = planner.plan(task);
+  ASSERT_THAT(result.plan->hot_rows, Not(IsEmpty()));
+  EXPECT_THAT(
+      message_of([&] { (void)planner.replan(task, {.task = task, .plan = *result.plan}, {}); }),
+      HasSubstr("the running plan has hot rows, which re-planning does not know"));
+  const PlanResult usual = planner.plan(without_hot_rows(task));
+  const ReplanResult again = planner.replan(task, {.task = task, .plan = *usual.plan}, {});
+  EXPECT_THAT(again.result.stats.warning, HasSubstr("hot_rows"));
+  EXPECT_THAT(again.result.plan->hot_rows, IsEmpty());
+  const Hardware& machine = hardware_named("a100");
+  EXPECT_THAT(message_of([&] { (void)cost_bound_ms(machine.gpu, machine.network, task); }),
+              HasSubstr("hot_rows"));
+  Task hosted = task;
+  hosted.host = {.bytes = std::int64_t{1} << 30, .link_gb_s = 25.0};
+  EXPECT_THAT(message_of([&] { validate(hosted); }), HasSubstr("hot_rows"));
+}
+
+TEST(Flexshard, KeepsRowsThatEachDeviceLooksUpOnAll) {
+  const Planner flexshard(builtin_weights(), {.algorithm = Algorithm::kFlexshard, .threads = 1});
+  const Planner ours(builtin_weights(), {.threads = 1});
+  Task task = popular_task(16);
+  const PlanResult tiers = flexshard.plan(task);
+  ASSERT_TRUE(tiers.plan);
+  ASSERT_EQ(tiers.plan->hot_rows.size(), 4U);
+  for (const HotRows& hot : tiers.plan->hot_rows) {
+    // The last hot row is looked up once by each device: by Zipf's law, to a step of the curve.
+    const std::vector<PopularRows>& curve =
+        task.tables[static_cast<std::size_t>(hot.table)].popularity;
+    const auto point = std::ranges::find(curve, static_cast<double>(hot.rows), &PopularRows::rows);
+    ASSERT_TRUE(point != curve.end() && point != curve.begin());
+    const double of_row = (point->share - std::prev(point)->share) /
+                          (point->rows - std::prev(point)->rows) * 65536.0 * 60.0;
+    EXPECT_GE(of_row, 16.0);
+    EXPECT_LE(of_row, 24.0);
+  }
+  EXPECT_TRUE(check_plan(*tiers.plan, task).empty());
+  EXPECT_EQ(flexshard.simulate(task, *tiers.plan).cost_ms, tiers.cost.cost_ms);
+  const PlanResult rows = flexshard.plan(without_hot_rows(task));
+  EXPECT_THAT(rows.plan->hot_rows, IsEmpty());
+  EXPECT_LT(tiers.cost.cost_ms, 0.7 * rows.cost.cost_ms);
+  EXPECT_LE(ours.plan(task).cost.cost_ms, tiers.cost.cost_ms);
+  // As many as there is room for.
+  const auto hot_rows = [](const PlanResult& result) {
+    std::int64_t sum = 0;
+    for (const HotRows& hot : result.plan->hot_rows) sum += hot.rows;
+    return sum;
+  };
+  task.memory_bytes =
+      std::ranges::max(rows.cost.devices, {}, &DeviceCost::memory_bytes).memory_bytes;
+  task.memory_bytes += std::int64_t{8} << 20;
+  const PlanResult tight = flexshard.plan(task);
+  ASSERT_TRUE(tight.plan);
+  EXPECT_GT(hot_rows(tight), 0);
+  EXPECT_LT(hot_rows(tight), hot_rows(tiers));
+  EXPECT_TRUE(check_plan(*tight.plan, task).empty());
+}
+
+}  // namespace
+}  // namespace neuroshard
