@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""What deduplication gains: drawn models with sequences, on 8 to 128 devices. Each is planned without it, with all
-unpooled tables deduplicated, and with plans that choose tables. Costs are analytic ones. The cost of finding rows, and
-of what is made of those that come back, is counted for plans that choose, and left out for unpooled tables of the
-second kind of plan (docs/deduplication.md). Prints a table in Markdown.
+"""What deduplication and hot rows gain: drawn models with sequences, on 8 to 128 devices. Each is planned without both,
+with all unpooled tables deduplicated, and with plans that choose tables; and each so with hot rows, and by FlexShard's
+tiers. Costs are analytic ones. The cost of finding rows, and of what is made of those that come back, is counted for
+plans that choose, and left out for unpooled tables of the second kind of plan (docs/deduplication.md). Prints a table
+in Markdown.
 
 usage: bench/deduplication.py PROGRAM [--models N] [--hardware NAME]
 """
@@ -19,10 +20,15 @@ from pathlib import Path
 from typing import Any
 
 DEVICES = (8, 16, 32, 64, 128)
-WAYS = {
-    "none": [],
-    "unpooled": ["--exchange-types", "deduplicate_ids"],
-    "by table": ["--exchange-types", "deduplicate_by_table"],
+HOT = "hot_rows"
+WAYS = {  # Abilities of the runtime, and the algorithm.
+    "none": ("", "neuroshard"),
+    "unpooled": ("deduplicate_ids", "neuroshard"),
+    "by table": ("deduplicate_by_table", "neuroshard"),
+    "hot": (HOT, "neuroshard"),
+    "unpooled, hot": (f"deduplicate_ids,{HOT}", "neuroshard"),
+    "by table, hot": (f"deduplicate_by_table,{HOT}", "neuroshard"),
+    "unpooled, flexshard": (f"deduplicate_ids,{HOT}", "flexshard"),
 }
 
 
@@ -34,12 +40,14 @@ def drawn_model(seed: int) -> dict[str, Any]:
         return math.exp(draw.uniform(math.log(low), math.log(high)))
 
     def table(rows: float, dim: int, lookups: float, pooling: str) -> dict[str, Any]:
+        exponent = draw.uniform(0.9, 1.3)
         return {
             "row": int(rows),
             "dim": dim,
             "pooling_factor": lookups,
             "pooling": pooling,
-            "zipf_exponent": draw.uniform(0.9, 1.3),
+            "zipf_exponent": exponent,
+            "popularity": {"zipf_exponent": exponent},
         }
 
     tables = []
@@ -81,21 +89,25 @@ def main() -> None:
     arguments.add_argument("--models", type=int, default=30)
     arguments.add_argument("--hardware", default="a100")
     options = arguments.parse_args()
-    print(f"# deduplication of {options.models} drawn models, {options.hardware}\n")
-    print("| model | devices | unpooled | pooled | none, ms | unpooled / none | by table / none | tables |")
-    print("|---:|---:|---:|---:|---:|---:|---:|---:|")
-    ratios: dict[str, list[float]] = {"unpooled": [], "by table": []}
+    print(f"# deduplication and hot rows of {options.models} drawn models, {options.hardware}\n")
+    ratios: dict[str, list[float]] = {way: [] for way in WAYS if way != "none"}
+    print("| model | devices | unpooled | pooled | none, ms | " + " | ".join(ratios) + " | tables |")
+    print("|---:|---:|---:|---:|---:|" + "---:|" * (len(ratios) + 1))
     with tempfile.TemporaryDirectory() as folder:
         task, plan = Path(folder, "task.json"), Path(folder, "plan.json")
         for seed in range(options.models):
             model = drawn_model(seed)
             task.write_text(json.dumps(model))
             costs = {}
-            deduplicated = 0
-            for way, exchange in WAYS.items():
-                common = ["--task", str(task), "--hardware", options.hardware, *exchange]
-                output_of(options.program, "plan", *common, "--format", "json", "--output", str(plan))
-                deduplicated = len(json.loads(plan.read_text()).get("deduplicated", []))
+            chosen = {}
+            for way, (exchange, algorithm) in WAYS.items():
+                common = ["--task", str(task), "--hardware", options.hardware]
+                if exchange:
+                    common += ["--exchange-types", exchange]
+                planned = ["--algorithm", algorithm, "--format", "json", "--output", str(plan)]
+                output_of(options.program, "plan", *common, *planned)
+                found = json.loads(plan.read_text())
+                chosen[way] = (len(found.get("deduplicated", [])), len(found.get(HOT, [])))
                 analytic = ["--plan", str(plan), "--cost-source", "analytic", "--format", "jsonl"]
                 costs[way] = json.loads(output_of(options.program, "simulate", *common, *analytic))["cost"]
             unpooled = sum(table["pooling"] == "none" for table in model["tables"])
@@ -104,11 +116,13 @@ def main() -> None:
                 ratios[name].append(share)
             print(
                 f"| {seed} | {model['devices']} | {unpooled} | {len(model['tables']) - unpooled} "
-                f"| {costs['none']:.3f} | {shares['unpooled']:.3f} | {shares['by table']:.3f} | {deduplicated} |",
+                f"| {costs['none']:.3f} | "
+                + " | ".join(f"{share:.3f}" for share in shares.values())
+                + f" | {chosen['by table'][0]}, {chosen['unpooled, hot'][1]} |",
                 flush=True,
             )
-    means = {name: statistics.geometric_mean(values) for name, values in ratios.items()}
-    print(f"| geometric mean | | | | | {means['unpooled']:.3f} | {means['by table']:.3f} | |")
+    means = " | ".join(f"{statistics.geometric_mean(values):.3f}" for values in ratios.values())
+    print(f"| geometric mean | | | | | {means} | |")
 
 
 if __name__ == "__main__":
