@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -145,9 +146,8 @@ class TilingCheck {
   };
 
   /// Calls visit(place in the list) for each listed table that the task has.
-  template <typename Visit>
   void check_list(const std::vector<int>& listed, const char* does, const char* done,
-                  const Visit& visit) {
+                  const std::function<void(std::size_t)>& visit) {
     for (std::size_t i = 0; i < listed.size(); ++i) {
       const int table = listed[i];
       if (!has_table(task_, table)) {

@@ -166,7 +166,7 @@ def test_plans_deduplicate_single_tables() -> None:
 def test_plans_keep_hot_rows_on_every_device() -> None:
     exchange = ns.ExchangeTypes(hot_rows=True)
     assert exchange.hot_rows and not exchange.deduplicate_ids
-    tables = [ns.Table(1_000_000, 64, 100.0, name=str(i), pooling="none") for i in range(4)]
+    tables = [ns.Table(20_000_000, 64, 100.0, name=str(i), pooling="none") for i in range(4)]
     usual, chosen = (ns.Task(tables, 16, 40 * GIB, batch_size=65536, exchange=e) for e in (None, exchange))
     found = ns.plan(chosen)
     before = ns.plan(usual)
