@@ -68,7 +68,7 @@ class RowChoice {
       for (const int table : of) {
         set(table, tables_.rows(table, std::exp2(log) * task_.devices), trial);
       }
-      consider(std::move(trial));
+      consider(trial);
     }
   }
 
@@ -80,7 +80,7 @@ class RowChoice {
     for (const double times : kTimes) {
       std::vector<HotRows> trial = best_;
       set(table, tables_.limited(table, times * rows), trial);
-      consider(std::move(trial));
+      consider(trial);
     }
   }
 
@@ -96,7 +96,7 @@ class RowChoice {
     }
   }
 
-  void consider(std::vector<HotRows> trial) {
+  void consider(const std::vector<HotRows>& trial) {
     if (trial == best_ || stop_.reached()) return;
     const Plan changed = with_other_hot_rows(task_, plan_, trial);
     const PlanCost cost = simulate(backend_, task_, changed);
