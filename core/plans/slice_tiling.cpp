@@ -197,6 +197,7 @@ class TilingCheck {
           "the task's exchange does not say hot_rows: say so if the runtime can, or keep none");
     }
     std::vector<int> tables;
+    tables.reserve(hot_rows.size());
     for (const HotRows& hot : hot_rows) tables.push_back(hot.table);
     check_list(tables, "keeps rows on every device of", "one of hot_rows", [&](std::size_t i) {
       const HotRows& hot = hot_rows[i];
