@@ -76,6 +76,7 @@ void add_rules(Items& items, const TableRules& rules) {
   add_device_set(items, "nodes", rules.nodes);
   add_device_set(items, "not_nodes", rules.not_nodes);
   if (rules.keep_in_hbm) items.add("keep_in_hbm");
+  if (rules.hbm_share > 0.0) items.add("hbm_share", rules.hbm_share);
   if (rules.kinds.empty()) return;
   items.add("kinds");
   for (const ShardingKind kind : all_sharding_kinds()) {

@@ -292,7 +292,8 @@ void Planner::Impl::add_work_of_plainer_task(const PlanOutcome& plainer, PlanRes
 
 std::optional<PlanResult> Planner::Impl::plan_in_hbm(const Task& task, const PlanRequest& request,
                                                      Effort effort, bool alone) const {
-  if (task.host.bytes == 0) return std::nullopt;
+  const auto waits = [](const Table& table) { return table.rules.hbm_share > 0.0; };
+  if (task.host.bytes == 0 || std::ranges::any_of(task.tables, waits)) return std::nullopt;
   Task in_hbm = task;
   in_hbm.host = {};
   if (total_bytes(in_hbm) > total_room_bytes(in_hbm)) return std::nullopt;

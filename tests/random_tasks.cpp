@@ -175,7 +175,11 @@ void add_host_memory(Task& task, std::uint64_t seed) {
     if (random() % 2 == 0) {
       table.popularity = zipf_popularity(table.rows, uniform(random, 0.0, 2.0));
     }
-    if (random() % 8 == 0) table.rules.keep_in_hbm = true;
+    if (random() % 8 == 0) {
+      table.rules.keep_in_hbm = true;
+    } else if (random() % 8 == 0) {
+      table.rules.hbm_share = uniform(random, 0.05, 0.9);
+    }
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "core/plans/slice_tables.h"
 
@@ -10,6 +11,11 @@ namespace {
 
 constexpr double kFirstBatches = 0.05;
 constexpr double kStepOfBatches = 1.5;
+
+/// How long rows stay in a cache whose size is given: in this range, and so exactly.
+constexpr double kLeastBatches = 1e-9;
+constexpr double kMostBatches = 1e15;
+constexpr int kHalvings = 50;
 
 /// Bytes beside rows that say which of them are in HBM.
 struct Bookkeeping {
@@ -37,6 +43,27 @@ double batches_at(std::size_t point) {
 }
 
 std::int64_t rounded_up(double bytes) { return static_cast<std::int64_t>(std::ceil(bytes)); }
+
+RowReuse::Rows rows_after(HostPolicy policy, const RowReuse& reuse, double batches) {
+  return policy == HostPolicy::kLru ? reuse.looked_up_lately(batches) : reuse.popular(batches);
+}
+
+/// A cache of `room` rows keeps these for as long as that has room for them.
+RowReuse::Rows rows_with_room(HostPolicy policy, const RowReuse& reuse, double room) {
+  double low = std::log(kLeastBatches);
+  double high = std::log(kMostBatches);
+  for (int i = 0; i < kHalvings; ++i) {
+    const double middle = std::midpoint(low, high);
+    const bool fits = rows_after(policy, reuse, std::exp(middle)).in_hbm <= room;
+    (fits ? low : high) = middle;
+  }
+  // Rows that are alike are there or not, by the static policy: a part of them has room.
+  const RowReuse::Rows fewer = rows_after(policy, reuse, std::exp(low));
+  const RowReuse::Rows more = rows_after(policy, reuse, std::exp(high));
+  const double step = more.in_hbm - fewer.in_hbm;
+  const double part = step > 0.0 ? std::clamp((room - fewer.in_hbm) / step, 0.0, 1.0) : 0.0;
+  return {.in_hbm = room, .fetched = std::lerp(fewer.fetched, more.fetched, part)};
+}
 
 }  // namespace
 
@@ -68,9 +95,13 @@ const HostCurves::RowsOfTable& HostCurves::rows_of(const Table& table) {
   const auto [known, is_new] = tables_.try_emplace(&table);
   if (!is_new) return known->second;
   const RowReuse reuse(table, samples_);
+  if (const double share = table.rules.hbm_share; share > 0.0) {
+    const double room = share * static_cast<double>(table.rows);
+    known->second.fill(rows_with_room(host_.policy, reuse, room));
+    return known->second;
+  }
   for (std::size_t i = 0; i + 1 < kHostPoints; ++i) {
-    known->second[i] = host_.policy == HostPolicy::kLru ? reuse.looked_up_lately(batches_at(i))
-                                                        : reuse.popular(batches_at(i));
+    known->second[i] = rows_after(host_.policy, reuse, batches_at(i));
   }
   return known->second;
 }
@@ -86,10 +117,12 @@ HostCurve HostCurves::of(const Table& table, std::int64_t rows, const SliceMemor
   const double row_bytes = static_cast<double>(stored) / all;
   const double moved_bytes = std::max(row_bytes, kSecondsOfRow * host_.link_gb_s * kBytesOfGb);
   const auto [of_row, of_cached_row] = bookkeeping_of(host_.policy);
-  for (std::size_t i = 0; i + 1 < kHostPoints; ++i) {
+  const bool is_given = table.rules.hbm_share > 0.0;
+  for (std::size_t i = 0; i + (is_given ? 0 : 1) < kHostPoints; ++i) {
     const double cached = known[i].in_hbm * share;
     const std::int64_t taken = rounded_up(cached * (row_bytes + of_cached_row) + all * of_row);
-    if (taken >= stored) break;  // All of it takes less, here and from here on.
+    // All of it takes less, here and from here on.
+    if (taken >= stored && !is_given) break;
     curve.hbm[i] = taken + memory.buffer_bytes;
     curve.fetched[i] = rounded_up(known[i].fetched * share * moved_bytes * kWays);
     // A cache has copies of rows that are all there.

@@ -24,6 +24,19 @@ Problem negative_number(int value, const char* rule) {
          "; give a positive number, or leave it out";
 }
 
+Problem hbm_share_problem_of(const TableRules& rules, const Task& task) {
+  const double share = rules.hbm_share;
+  if (share == 0.0) return std::nullopt;
+  if (!(share > 0.0 && share < 1.0)) {
+    return "the rule hbm_share is " + shortest_text(share) +
+           "; give a share of the rows, over 0 and below 1, or keep_in_hbm for all of them";
+  }
+  if (rules.keep_in_hbm) return "the rules hbm_share and keep_in_hbm contradict; leave out one";
+  if (task.host.bytes > 0) return std::nullopt;
+  return "the rule hbm_share lets rows wait in host memory, but the task states none; give "
+         "host_memory, or leave out the rule";
+}
+
 /// `what`: "device" or "node", of which there are `count`.
 Problem unknown(const std::vector<int>& named, const char* rule, const char* what, int count) {
   for (const int number : named) {
@@ -153,6 +166,7 @@ std::optional<std::string> rule_problem_of(const Table& table, const Task& task)
   const int devices = task.devices;
   if (Problem problem = negative_number(rules.min_width, "min_width")) return problem;
   if (Problem problem = negative_number(rules.max_slices, "max_slices")) return problem;
+  if (Problem problem = hbm_share_problem_of(rules, task)) return problem;
   if (!rules.limit_devices()) return kinds_problem_of(table, task);
   const int nodes = (devices + task.devices_per_node - 1) / task.devices_per_node;
   if (Problem problem = unknown(rules.devices, "devices", "device", devices)) return problem;

@@ -14,9 +14,9 @@ namespace neuroshard {
                replica_gradients, features, pooling, weighted, once_in_samples, popularity] = table;
   (void)name;
   const auto& [no_split, min_width, max_slices, devices, not_devices, nodes, not_nodes, kinds,
-               keep_in_hbm] = rules;
+               keep_in_hbm, hbm_share] = rules;
   return std::tie(rows, dim, pooling_factor, access_histogram, memory, no_split, min_width,
-                  max_slices, devices, not_devices, nodes, not_nodes, kinds, keep_in_hbm,
+                  max_slices, devices, not_devices, nodes, not_nodes, kinds, keep_in_hbm, hbm_share,
                   row_shares, replica_gradients, features, pooling, weighted, once_in_samples,
                   popularity);
 }

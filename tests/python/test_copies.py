@@ -68,7 +68,8 @@ def values() -> list[Any]:
     assert result.plan is not None and result.cost is not None and len(result.alternatives) > 0
     # Ids that are deduplicated are not fetched from hosts.
     host = ns.HostMemory(GIB, 25.0, policy="static", prefetch=True)
-    hosted = ns.plan(ns.Task([ns.Table(1_000_000, 64, 4.0)], 2, 64 << 20, host_memory=host), effort="fast")
+    cached = ns.Table(1_000_000, 64, 4.0, rules=ns.TableRules(hbm_share=0.25))
+    hosted = ns.plan(ns.Task([cached], 2, 128 << 20, host_memory=host), effort="fast")
     assert hosted.cost is not None and hosted.cost.hbm_shares
     infeasible = ns.plan(random_task(1, memory_bytes=1 << 20))
     assert infeasible.infeasible is not None
@@ -76,7 +77,7 @@ def values() -> list[Any]:
         *(task.tables[0], task.tables[0].rules, task.groups[0], task.device_list[0], task.links, task.exchange, task.overlap, task),
         *(result.plan.slices[0], result.plan, result.cost, result.stats, result),
         *(infeasible.infeasible, infeasible),
-        *(host, hosted.task, hosted.cost),
+        *(host, cached.rules, hosted.task, hosted.cost),
         ns.Plan([], [[]], hot_rows=[(0, 5)]),
     ]
 

@@ -446,6 +446,13 @@ def test_rows_wait_in_host_memory() -> None:
     behind = ns.simulate(ns.Task(tables, 2, GIB // 2, host_memory=ns.HostMemory(8 * GIB, 25.0, policy="static", prefetch=True)), result.plan)
     assert (behind.hidden_fetch_ms > 0).any() and behind.cost_ms < cost.cost_ms
     assert ns.plan(ns.Task(tables, 2, GIB // 2)).infeasible is not None
+    tables[0] = ns.Table(4_000_000, 64, 8.0, popularity=curve, rules=ns.TableRules(hbm_share=0.05))
+    found = ns.plan(ns.Task(tables, 2, 4 * GIB, host_memory=host), effort="fast")
+    assert found.plan is not None and found.cost is not None and found.cost.fetch_ms.sum() > 0
+    for piece, share in zip(found.plan.slices, found.cost.hbm_shares):
+        assert share == (pytest.approx(0.05, abs=1e-4) if piece.table == 0 else 1.0)
+    with pytest.raises(ns.Error, match="the rule hbm_share lets rows wait in host memory, but the task states none"):
+        ns.Task(tables, 2, GIB)
     with pytest.raises(ns.Error, match="host memory: link_gb_s is 0; give the GB/s"):
         ns.HostMemory(GIB, 0.0)
     with pytest.raises(ns.Error, match="hottest rows first"):

@@ -74,7 +74,8 @@ const std::vector<const char*> kSchemaTasks = {
                      "between_nodes_gb_s": 100, "node_gb_s": 400, "peer_gb_s": 200,
                      "host_gb_s": 72},
         "host_memory": {"gb": 2, "link_gb_s": 25, "policy": "static", "prefetch": true},
-        "tables": [{"row": 5, "dim": 8, "pooling_factor": 1, "pooling": "none"}]})"};
+        "tables": [{"row": 5, "dim": 8, "pooling_factor": 1, "pooling": "none",
+                    "rules": {"hbm_share": 0.25}}]})"};
 
 /// These do so for plans of task_of_schema_plans().
 const std::vector<const char*> kSchemaPlans = {

@@ -119,6 +119,10 @@ TEST(PlanFingerprint, HeedsEverythingElse) {
   EXPECT_TRUE(is_new([](T& t, O&, M&) { t.tables[0].rules.kinds = {kRow}; }));
   EXPECT_TRUE(is_new([](T& t, O&, M&) { t.devices_per_node = 4; }));
   EXPECT_TRUE(is_new([](T& t, O&, M&) { t.tables[0].rules.nodes = {0}; }));
+  EXPECT_TRUE(is_new([](T& t, O&, M&) {
+    t.host = {.bytes = 1 << 20, .link_gb_s = 25.0};
+    t.tables[0].rules.hbm_share = 0.5;
+  }));
   EXPECT_TRUE(is_new([](T& t, O&, M&) { t.exchange.forward = WireType::kFp16; }));
   EXPECT_TRUE(is_new([](T& t, O&, M&) { t.exchange.backward = WireType::kFp16; }));
   EXPECT_TRUE(is_new([](T& t, O&, M&) { t.exchange.backward = WireType::kBf16; }));

@@ -94,6 +94,7 @@ TEST(HostMemory, PopularityIsReadFromFilesAndWrittenToThem) {
   EXPECT_EQ(read(R"(, "popularity": {"zipf_exponent": 1.2})").popularity,
             zipf_popularity(1000, 1.2));
   EXPECT_TRUE(read(R"(, "rules": {"keep_in_hbm": true})").rules.keep_in_hbm);
+  EXPECT_EQ(read(R"(, "rules": {"hbm_share": 0.25})").rules.hbm_share, 0.25);
   const std::vector<Table> tables{read(R"(, "popularity": [[10, 0.5], [400, 1]])"), read("")};
   const TableConfigs again =
       parse_table_configs(serialize_table_configs(tables, true, kDefaultBatchSize), "b.json");

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <vector>
 
 #include "core/tables/row_popularity.h"
@@ -20,15 +21,19 @@ struct Needs {
   double host = 0.0;
 };
 
-Needs needs_of(const Task& task, const Table& table, const TableSlice& slice,
-               const StoredBytes& stored, double batches) {
+struct Rows {
+  double there = 0.0;
+  double missed = 0.0;
+};
+
+/// If they stay in HBM for so many batches.
+Rows rows_of(const Task& task, const Table& table, double batches) {
   const bool lru = task.host.policy == HostPolicy::kLru;
-  const double part = static_cast<double>(slice.rows) / static_cast<double>(table.rows);
   double there = 0.0;
   double missed = 0.0;
   PopularRows before;
   for (const auto& [rows, share] : popularity_of(table)) {
-    const double count = (rows - before.rows) * part;
+    const double count = rows - before.rows;
     const double rate = static_cast<double>(task.batch_size) * table.pooling_factor *
                         (share - before.share) / (rows - before.rows);
     before = {rows, share};
@@ -42,10 +47,37 @@ Needs needs_of(const Task& task, const Table& table, const TableSlice& slice,
       missed += count * touched;
     }
   }
+  return {.there = there, .missed = missed};
+}
+
+/// If HBM has room for a share of them, which the table's rules say.
+Rows rows_of_share(const Task& task, const Table& table) {
+  const double room = table.rules.hbm_share * static_cast<double>(table.rows);
+  double low = 1e-9;
+  double high = 1e15;
+  for (int i = 0; i < 60; ++i) {
+    const double middle = std::sqrt(low * high);
+    (rows_of(task, table, middle).there <= room ? low : high) = middle;
+  }
+  const Rows fewer = rows_of(task, table, low);
+  const Rows more = rows_of(task, table, high);
+  const double step = more.there - fewer.there;
+  const double of_step = step > 0.0 ? std::clamp((room - fewer.there) / step, 0.0, 1.0) : 0.0;
+  return {.there = room, .missed = std::lerp(fewer.missed, more.missed, of_step)};
+}
+
+/// `rows`: of the whole table.
+Needs needs_of(const Task& task, const Table& table, const TableSlice& slice,
+               const StoredBytes& stored, const Rows& rows) {
+  const bool lru = task.host.policy == HostPolicy::kLru;
+  const double part = static_cast<double>(slice.rows) / static_cast<double>(table.rows);
+  const double there = rows.there * part;
+  const double missed = rows.missed * part;
+  const bool is_given = table.rules.hbm_share > 0.0;
   const double bytes = static_cast<double>(stored.rows) / static_cast<double>(slice.rows);
   const double in_hbm =
       lru ? there * (bytes + 16.0) + 4.0 * static_cast<double>(slice.rows) : there * bytes;
-  if (table.rules.keep_in_hbm || in_hbm >= static_cast<double>(stored.rows)) {
+  if (table.rules.keep_in_hbm || (!is_given && in_hbm >= static_cast<double>(stored.rows))) {
     return {.hbm = static_cast<double>(stored.buffers + stored.rows)};
   }
   return {.hbm = static_cast<double>(stored.buffers) + in_hbm,
@@ -58,13 +90,21 @@ Needs needs_of(const Task& task, const Table& table, const TableSlice& slice,
 
 void expect_fetches(const Task& task, const Plan& plan, const PlanCost& cost, std::size_t device,
                     const std::vector<StoredBytes>& stored, std::int64_t room_bytes) {
+  std::vector<std::optional<Rows>> given;
+  for (std::size_t i = 0; i < stored.size(); ++i) {
+    const auto index = static_cast<std::size_t>(plan.shards[device][i]);
+    const Table& table = task.tables[static_cast<std::size_t>(plan.slices[index].table)];
+    given.push_back(table.rules.hbm_share > 0.0 ? std::optional(rows_of_share(task, table))
+                                                : std::nullopt);
+  }
   const auto needs = [&](double batches) {
     Needs sum;
     for (std::size_t i = 0; i < stored.size(); ++i) {
       const auto index = static_cast<std::size_t>(plan.shards[device][i]);
       const TableSlice& slice = plan.slices[index];
       const Table& table = task.tables[static_cast<std::size_t>(slice.table)];
-      const Needs of_slice = needs_of(task, table, slice, stored[i], batches);
+      const Rows rows = given[i] ? *given[i] : rows_of(task, table, batches);
+      const Needs of_slice = needs_of(task, table, slice, stored[i], rows);
       sum.hbm += of_slice.hbm;
       sum.fetched += of_slice.fetched;
       sum.host += of_slice.host;

@@ -167,6 +167,7 @@ TableRules read_rules(const JsonObject& object) {
   if (object.has("not_nodes")) rules.not_nodes = read_set(object, "not_nodes", "node");
   if (object.has("kinds")) rules.kinds = read_kinds(object);
   rules.keep_in_hbm = object.flag_if_any("keep_in_hbm", false);
+  if (object.has("hbm_share")) rules.hbm_share = object.number("hbm_share", 0.0, 1.0);
   object.reject_unknown_fields();
   return rules;
 }

@@ -27,6 +27,9 @@ struct TableRules {
   /// has in a plan: one of them must be here.
   std::vector<ShardingKind> kinds{};
   bool keep_in_hbm = false;  ///< No row of it waits in the host's memory.
+  /// HBM has room for this share of the rows of each slice, over 0 and below 1, and the others wait
+  /// in the host's memory; 0: no rule. The task must state host memory.
+  double hbm_share = 0.0;
 
   [[nodiscard]] bool limit_splits() const {
     return no_split || min_width > 0 || max_slices > 0 || !allow(ShardingKind::kColumn);

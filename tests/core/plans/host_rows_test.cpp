@@ -118,6 +118,24 @@ TEST(HostRows, TablesThatAreKeptInHbmAreWholeThere) {
   EXPECT_GT(hosted_plan(task, plan).devices.front().missing_bytes, 0);
 }
 
+TEST(HostRows, SharesThatAreGivenCostWhatFoundOnesDo) {
+  for (const HostPolicy policy : all_host_policies()) {
+    Task task = hosted_task(policy);
+    const Plan plan = all_on_one_device(task);
+    const HostedPlan found = hosted_plan(task, plan);
+    for (std::size_t t = 0; t < 3; ++t) task.tables[t].rules.hbm_share = found.hbm_shares[t];
+    task.memory_bytes *= 2;  // More room changes nothing.
+    const HostedPlan given = hosted_plan(task, plan);
+    for (std::size_t t = 0; t < 3; ++t) EXPECT_NEAR(given.hbm_shares[t], found.hbm_shares[t], 1e-6);
+    const double ms = found.devices.front().fetch_ms;
+    // Between two points of a curve, what is fetched is on a straight line.
+    EXPECT_NEAR(given.devices.front().fetch_ms, ms, 0.05 * ms);
+    EXPECT_EQ(given.devices.front().missing_bytes, 0);
+    task.memory_bytes = total_bytes(task) / 5;
+    EXPECT_GT(hosted_plan(task, plan).devices.front().missing_bytes, 0);
+  }
+}
+
 TEST(HostRows, MissWhatNeitherMemoryHasRoomFor) {
   Task task = hosted_task(HostPolicy::kStatic);
   const Plan plan = all_on_one_device(task);

@@ -65,6 +65,15 @@ TEST(RuleValidation, ErrorsNameTableRulesAndRemedy) {
               HasSubstr("the rule min_width is -4"));
   EXPECT_THAT(error_after([](T& t) { t.tables[1].rules.max_slices = -1; }),
               HasSubstr("the rule max_slices is -1"));
+  EXPECT_THAT(error_after([](T& t) { t.tables[1].rules.hbm_share = 1.0; }),
+              HasSubstr("the rule hbm_share is 1; give a share of the rows, over 0 and below 1"));
+  EXPECT_THAT(error_after([](T& t) {
+                t.tables[1].rules.keep_in_hbm = true;
+                t.tables[1].rules.hbm_share = 0.5;
+              }),
+              HasSubstr("the rules hbm_share and keep_in_hbm contradict"));
+  EXPECT_THAT(error_after([](T& t) { t.tables[1].rules.hbm_share = 0.5; }),
+              HasSubstr("but the task states none; give host_memory"));
 }
 
 TEST(RuleValidation, ErrorsNameDeviceAndField) {

@@ -203,10 +203,10 @@ TEST(TableFeatures, TablesThatDifferInCostDifferInFeatures) {
   // row blocks and replicas depend on; outputs and poolings, which the published features do not
   // know; what is said of a histogram; and what decides how much is fetched.
   const auto& [no_split, min_width, max_slices, devices, not_devices, nodes, not_nodes, kinds,
-               keep_in_hbm] = table.rules;
+               keep_in_hbm, hbm_share] = table.rules;
   constexpr std::size_t kRules =
       std::tuple_size_v<decltype(std::tie(no_split, min_width, max_slices, devices, not_devices,
-                                          nodes, not_nodes, kinds, keep_in_hbm))>;
+                                          nodes, not_nodes, kinds, keep_in_hbm, hbm_share))>;
   EXPECT_EQ(others.size() + 8 + kRules, std::tuple_size_v<decltype(kind_of(table))>);
   for (const Table& other : others) {
     EXPECT_NE(kind_of(other), kind_of(table));

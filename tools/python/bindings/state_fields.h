@@ -23,9 +23,9 @@ auto fields_of(S& s) {
 template <IsA<TableRules> S>
 auto fields_of(S& s) {
   auto& [no_split, min_width, max_slices, devices, not_devices, nodes, not_nodes, kinds,
-         keep_in_hbm] = s;
+         keep_in_hbm, hbm_share] = s;
   return std::tie(no_split, min_width, max_slices, devices, not_devices, nodes, not_nodes, kinds,
-                  keep_in_hbm);
+                  keep_in_hbm, hbm_share);
 }
 
 template <IsA<Table> S>

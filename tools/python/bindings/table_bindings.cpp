@@ -90,7 +90,8 @@ void bind_rules(nb::module_& module) {
           "__init__",
           [](TableRules* self, bool no_split, int min_width, int max_slices,
              std::vector<int> devices, std::vector<int> not_devices, std::vector<int> nodes,
-             std::vector<int> not_nodes, const std::vector<std::string>& kinds, bool keep_in_hbm) {
+             std::vector<int> not_nodes, const std::vector<std::string>& kinds, bool keep_in_hbm,
+             double hbm_share) {
             new (self) TableRules{no_split,
                                   min_width,
                                   max_slices,
@@ -99,12 +100,13 @@ void bind_rules(nb::module_& module) {
                                   std::move(nodes),
                                   std::move(not_nodes),
                                   kinds_from_names(kinds),
-                                  keep_in_hbm};
+                                  keep_in_hbm,
+                                  hbm_share};
           },
           nb::kw_only(), "no_split"_a = false, "min_width"_a = 0, "max_slices"_a = 0,
           "devices"_a = std::vector<int>{}, "not_devices"_a = std::vector<int>{},
           "nodes"_a = std::vector<int>{}, "not_nodes"_a = std::vector<int>{},
-          "kinds"_a = std::vector<std::string>{}, "keep_in_hbm"_a = false,
+          "kinds"_a = std::vector<std::string>{}, "keep_in_hbm"_a = false, "hbm_share"_a = 0.0,
           "By default they rule out nothing.")
       .def_ro("no_split", &TableRules::no_split, "The table is one slice.")
       .def_ro("min_width", &TableRules::min_width,
@@ -122,6 +124,8 @@ void bind_rules(nb::module_& module) {
           "Ways in which the table may be sharded: \"table\", \"column\", \"row\", \"table_row\", "
           "\"grid\", \"part_row\", \"replicate\"; empty: all.")
       .def_ro("keep_in_hbm", &TableRules::keep_in_hbm, "No row of it waits in the host's memory.")
+      .def_ro("hbm_share", &TableRules::hbm_share,
+              "HBM has room for this share of the rows of each slice; 0: no rule.")
       .def(nb::self == nb::self, nb::sig("def __eq__(self, other: object, /) -> bool"));
 }
 
