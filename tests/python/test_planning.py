@@ -259,6 +259,9 @@ def test_notebooks_show_the_report() -> None:
         assert frame.startswith(start) and frame.endswith(end) and frame.count("<") == 2
         assert html.unescape(frame.split('srcdoc="')[1].split('"')[0]) == report
     assert "<dt>search</dt>" in result.to_html() and "<dt>search</dt>" not in result.cost.to_html()
+    other = ns.simulate(task, ns.plan_from_slices(task, [(0, i, 0, t.dim, 0, t.rows) for i, t in enumerate(task.tables)]))
+    beside = result.cost.to_html(other, "<one> device", [("bill", "3 $", "4 $")])
+    assert "Beside &lt;one&gt; device" in beside and ">bill<td>3 $<td>4 $" in beside
     none = ns.plan(random_task(6, memory_bytes=1000))
     assert none.infeasible is not None
     assert html.escape(none.infeasible.message) in none.to_html()

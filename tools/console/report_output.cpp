@@ -15,7 +15,28 @@ void add_report_option(CLI::App& command, std::string& file) {
       ->group("Output");
 }
 
-void require_one_plan(const std::string& report, bool one) {
+void add_beside_option(CLI::App& command, std::string& file) {
+  command
+      .add_option("--beside", file,
+                  "Another plan of the task, such as the running one, which --report shows beside")
+      ->type_name("FILE")
+      ->group("Output");
+}
+
+std::optional<Plan> plan_beside(const std::string& file, const Task& task) {
+  if (file.empty()) return std::nullopt;
+  const std::vector<PlanRecord> records = load_plans(file);
+  if (records.size() != 1) {
+    throw Error("--beside: " + file + " has " + std::to_string(records.size()) +
+                " plans; give a file of one");
+  }
+  return plan_for(records[0], task);
+}
+
+void require_one_plan(const std::string& report, const std::string& beside, bool one) {
+  if (!beside.empty() && report.empty()) {
+    throw Error("--beside is shown on the page of --report; give both");
+  }
   if (report.empty() || one) return;
   throw Error(
       "--report shows one plan; pick a task with --index, and give one number of devices and one "

@@ -16,8 +16,16 @@ namespace neuroshard::tools {
 /// --report.
 void add_report_option(CLI::App& command, std::string& file);
 
-/// Throws Error if there is to be a `report` of what is not `one` plan.
-void require_one_plan(const std::string& report, bool one);
+/// --beside.
+void add_beside_option(CLI::App& command, std::string& file);
+
+/// The plan of `task` in `file`, to be shown beside that of a report; none if `file` is empty.
+/// Throws Error if the file has not one plan.
+[[nodiscard]] std::optional<Plan> plan_beside(const std::string& file, const Task& task);
+
+/// Throws Error if there is to be a `report` of what is not `one` plan, or something `beside` it
+/// without a report.
+void require_one_plan(const std::string& report, const std::string& beside, bool one);
 
 /// Where the HTML report of a plan goes, if it is asked for. Made before the work starts, like
 /// other outputs.

@@ -88,6 +88,12 @@ std::string figure_table(const PlanDocument& document, const std::vector<Compare
     for (const Figures& column : columns) html += "<td>" + html_text(column[row].second);
     html += '\n';
   }
+  if (others.size() == 1) {
+    for (const auto& [name, here, there] : others.front().figures) {
+      html += "<tr><th scope=\"row\" class=\"text\">" + html_text(name) + "<td>" + html_text(here) +
+              "<td>" + html_text(there) + '\n';
+    }
+  }
   return html + "</tbody></table>\n";
 }
 
@@ -106,8 +112,9 @@ std::vector<std::pair<double, int>> changed_tables(const PlanDocument& document,
   } else {
     const Places here(document.task, document.plan);
     const Places there(other);
+    const auto matched = matched_tables(document.task, other.task);
     for (std::size_t table = 0; table < document.task.tables.size(); ++table) {
-      if (here.of(table) == there.of(table)) continue;
+      if (matched[table] && here.of(table) == there.of(*matched[table])) continue;
       changed.emplace_back(table_ms[table], static_cast<int>(table));
     }
   }

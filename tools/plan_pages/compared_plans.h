@@ -10,10 +10,18 @@ namespace neuroshard::tools {
 /// A plan that a report shows beside its own: the one that runs, of its own task, or another that
 /// the search came across.
 struct ComparedPlan {
+  /// A figure of both plans that comes from elsewhere.
+  struct Figure {
+    std::string name;
+    std::string here;  ///< The report's plan has it.
+    std::string there;
+  };
+
   std::string name;
   Task task;
   Plan plan;
   PlanCost cost;
+  std::vector<Figure> figures{};  ///< Shown if the plan is the only one beside.
 };
 
 /// A panel of HTML: figures of the report's plan and of `others`, a column each, and the tables

@@ -56,6 +56,7 @@ int plan_one(const PlanCommand& command, OutputFormat format, const LoadedTasks&
   ResultOutput output(console, command.output);
   ReportOutput report(console, command.report);
   const Task& task = loaded.tasks[0];
+  const std::optional<Plan> beside = plan_beside(command.beside, task);
   const PlanResult result = planner.plan(task, request_of(command));
   warn(result.stats.warning, console);
   warn_if_ended_early(result, console);
@@ -82,6 +83,9 @@ int plan_one(const PlanCommand& command, OutputFormat format, const LoadedTasks&
     notes.push_back(context.bound->text());
   } else if (report.wanted()) {
     context.bound = quick_bound_of(machine, task, *result.plan);
+  }
+  if (beside) {
+    context.running = {command.beside, task, *beside, planner.simulate(task, *beside)};
   }
   const PlanDocument document{.task = task,
                               .plan = *result.plan,
@@ -118,7 +122,7 @@ int run_plan(const PlanCommand& command, Console& console) {
   if (command.asks_what_if() && !one) {
     throw Error("several devices or sizes of memory belong to one task; pick one with --index");
   }
-  require_one_plan(command.report, one && !command.asks_what_if());
+  require_one_plan(command.report, command.beside, one && !command.asks_what_if());
   if (!command.report.empty() && command.resume) {
     throw Error("--report and --resume exclude each other; give one of them");
   }
@@ -180,6 +184,7 @@ void add_plan_command(CLI::App& program, Action& chosen) {
       ->type_name("FILE")
       ->group("Output");
   add_report_option(*command, options->report);
+  add_beside_option(*command, options->beside);
   command
       ->add_flag("--list-shards", options->list_shards,
                  "Also list which columns of which table go to each device (--format table)")

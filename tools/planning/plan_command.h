@@ -24,6 +24,7 @@ struct PlanCommand {
   std::string output;
   std::string svg;
   std::string report;
+  std::string beside;
   bool list_shards = false;
   bool resume = false;
   bool bound = false;

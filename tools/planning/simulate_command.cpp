@@ -41,6 +41,7 @@ struct SimulateCommand {
   std::string format = "table";
   std::string output;
   std::string report;
+  std::string beside;
 };
 
 struct Simulated : MatchedPlan {
@@ -49,7 +50,8 @@ struct Simulated : MatchedPlan {
 };
 
 int simulate_one(const Simulated& simulated, OutputFormat format, const LoadedTasks& loaded,
-                 const std::string& weights, ResultOutput& output, ReportOutput& report) {
+                 const std::string& weights, std::optional<ComparedPlan> beside,
+                 ResultOutput& output, ReportOutput& report) {
   const Task& task = loaded.tasks[simulated.task];
   const PlanDocument document{.task = task,
                               .plan = simulated.plan,
@@ -66,7 +68,7 @@ int simulate_one(const Simulated& simulated, OutputFormat format, const LoadedTa
                                                : plan_page(document, output.style()));
   }
   output.finish();
-  ReportContext context;
+  ReportContext context{.running = std::move(beside)};
   if (report.wanted()) {
     const Hardware machine = loaded.hardware.value_or(hardware_named(kDefaultHardware));
     context.bound = quick_bound_of(machine, task, simulated.plan);
@@ -142,7 +144,7 @@ int run_simulate(const SimulateCommand& command, Console& console) {
     plans.push_back({matched, {}, {}});
   }
   const bool one = loaded.tasks.size() == 1;
-  require_one_plan(command.report, one);
+  require_one_plan(command.report, command.beside, one);
   if (!one && format == OutputFormat::kJson) {
     throw Error("--format json holds one plan, and there are " + std::to_string(plans.size()) +
                 "; pick one with --index, or use jsonl");
@@ -157,7 +159,14 @@ int run_simulate(const SimulateCommand& command, Console& console) {
   }
   ResultOutput output(console, command.output);
   ReportOutput report(console, command.report);
-  if (one) return simulate_one(plans[0], format, loaded, source.name, output, report);
+  if (one) {
+    const Task& task = loaded.tasks[plans[0].task];
+    std::optional<ComparedPlan> beside;
+    if (const std::optional<Plan> plan = plan_beside(command.beside, task)) {
+      beside = {command.beside, task, *plan, source.cost(task, *plan)};
+    }
+    return simulate_one(plans[0], format, loaded, source.name, std::move(beside), output, report);
+  }
   return simulate_many(plans, format, loaded, source.name, output);
 }
 
@@ -191,6 +200,7 @@ void add_simulate_command(CLI::App& program, Action& chosen) {
       ->group(judge);
   add_output_options(*command, options->format, options->output);
   add_report_option(*command, options->report);
+  add_beside_option(*command, options->beside);
   command->callback([options, &chosen] {
     chosen = [options](Console& console) { return run_simulate(*options, console); };
   });

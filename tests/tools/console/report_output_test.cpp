@@ -39,6 +39,15 @@ TEST_F(ReportOption, WritesAPageBesideTheResult) {
   EXPECT_THAT(simulated.out, HasSubstr("set by device"));
   EXPECT_THAT(contents_of(report_), ::testing::Not(HasSubstr("<dt>search</dt>")));
 
+  const Outcome beside = run_command(
+      "simulate", {"--task", task_, "--plan", file, "--report", report_, "--beside", file});
+  EXPECT_EQ(beside.code, kExitOk) << beside.err;
+  EXPECT_THAT(contents_of(report_),
+              AllOf(HasSubstr("Beside " + file), HasSubstr("0 tables placed")));
+  EXPECT_EQ(plan({"--cuts", "columns", "--report", report_, "--beside", file}).code, kExitOk);
+  EXPECT_THAT(contents_of(report_),
+              AllOf(HasSubstr("Beside " + file), HasSubstr("10 tables placed")));
+
   const Outcome replanned = run_command(
       "replan", {"--task", task_, "--devices", "7", "--running-task", task_, "--running-plan", file,
                  "--lost-devices", "3", "--effort", "fast", "--report", report_});
@@ -70,6 +79,7 @@ TEST_F(ReportOption, IsOfOnePlan) {
     EXPECT_FALSE(std::filesystem::exists(report_));
   };
   expect_error(plan({"--devices", "8,16", "--report", report_}), "--report shows one plan");
+  expect_error(plan({"--beside", "plan.json"}), "--beside is shown on the page of --report");
   expect_error(run_command("plan", golden_tasks({"--report", report_})), "--index");
   expect_error(
       plan({"--format", "jsonl", "--output", folder_ / "o", "--resume", "--report", report_}),

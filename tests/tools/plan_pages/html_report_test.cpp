@@ -209,7 +209,10 @@ TEST_P(FirstScreen, HasThePlanBesideAnother) {
       .running_cost_ms = 7.5, .moved_bytes = 64, .moves = {{.columns = {10, 0, 64}, .bytes = 64}}};
   const CostedPlan& other = document_.alternatives[0];
   const std::string html = html_report(
-      moved, {.running = ComparedPlan{"the running plan", moved.task, other.plan, other.cost}});
+      moved,
+      {.running = ComparedPlan{
+           "the running plan", moved.task, other.plan, other.cost, {{"bill", "3 $", "<4 $"}}}});
+  EXPECT_THAT(html, HasSubstr(">bill<td>3 $<td>&lt;4 $"));
   EXPECT_THAT(html, AllOf(HasSubstr(">Beside the running plan<"),
                           HasSubstr("1 table moved, 64 B in 1 move<"),
                           HasSubstr(">table_10<td class=\"text\">whole on device 4<td ")));

@@ -1,5 +1,6 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/operators.h>
+#include <nanobind/stl/array.h>
 #include <nanobind/stl/filesystem.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
@@ -8,6 +9,7 @@
 #include <nanobind/stl/string_view.h>
 #include <nanobind/stl/vector.h>
 
+#include <array>
 #include <utility>
 
 #include "core/base/message_text.h"
@@ -288,6 +290,20 @@ void bind_plan_cost(nb::module_& module) {
           "The document of docs/plan_format.md.")
       .def("__repr__", [](const CostedTaskPlan& plan) { return page_of(plan); });
   add_html_methods(plan_cost, [](const CostedTaskPlan& plan) { return html_of(plan); });
+  plan_cost.def(
+      "to_html",
+      [](const CostedTaskPlan& plan, const CostedTaskPlan& beside, std::string name,
+         const std::vector<std::array<std::string, 3>>& figures) {
+        tools::ComparedPlan other{std::move(name), beside.task->task, beside.plan, beside.cost};
+        for (const auto& [label, here, there] : figures) {
+          other.figures.push_back({label, here, there});
+        }
+        return tools::html_report(document_of(plan), {.running = std::move(other)});
+      },
+      "beside"_a, "name"_a = "the other plan",
+      "figures"_a = std::vector<std::array<std::string, 3>>(),
+      "The page with another plan beside this one: tables go by their names. `figures`: a name and "
+      "what it is of this plan and of the other one.");
 }
 
 void bind_plan_result(nb::module_& module) {
