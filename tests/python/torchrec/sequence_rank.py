@@ -1,4 +1,4 @@
-"""One rank of a run of tables that are not pooled, on CPUs: plans, shards, looks up, updates, and writes what differed
+"""One rank of a run of tables that are not pooled, and of one that is, on CPUs: plans, shards, looks up, updates, and writes what differed
 from the unsharded model. `sequence_rank.py RANK WORLD_SIZE FOLDER`; the test starts one for each rank."""
 
 import json
@@ -11,8 +11,9 @@ RANK, WORLD_SIZE, FOLDER = int(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3])
 import torch
 import torch.distributed as dist
 from fbgemm_gpu.split_embedding_configs import EmbOptimType
-from torchrec import EmbeddingCollection, EmbeddingConfig
+from torchrec import EmbeddingBagCollection, EmbeddingBagConfig, EmbeddingCollection, EmbeddingConfig, KeyedJaggedTensor
 from torchrec.distributed.embedding import EmbeddingCollectionSharder
+from torchrec.distributed.embeddingbag import EmbeddingBagCollectionSharder
 from torchrec.distributed.model_parallel import DistributedModelParallel
 from torchrec.distributed.planner.storage_reservations import FixedPercentageStorageReservation
 from torchrec.distributed.planner.types import ParameterConstraints, Topology
@@ -26,23 +27,37 @@ TABLES = {"item": (900, ["f0", "f1"]), "shop": (40, ["f2"]), "word": (300, ["f3"
 ROWS = {feature: rows for rows, features in TABLES.values() for feature in features}
 
 
-def collection() -> EmbeddingCollection:
-    return EmbeddingCollection(
-        tables=[
-            EmbeddingConfig(name=name, num_embeddings=rows, embedding_dim=16, feature_names=features)
-            for name, (rows, features) in TABLES.items()
-        ]
+def collections() -> torch.nn.ModuleDict:
+    """The pooled table shares a feature with one that is not."""
+    return torch.nn.ModuleDict(
+        {
+            "sequences": EmbeddingCollection(
+                tables=[
+                    EmbeddingConfig(name=name, num_embeddings=rows, embedding_dim=16, feature_names=features)
+                    for name, (rows, features) in TABLES.items()
+                ]
+            ),
+            "pooled": EmbeddingBagCollection(
+                tables=[EmbeddingBagConfig(name="bag", num_embeddings=900, embedding_dim=32, feature_names=["f0", "f3"])]
+            ),
+        }
     )
+
+
+def outputs_of(model: torch.nn.Module, features: KeyedJaggedTensor) -> dict[str, torch.Tensor]:
+    sequences, pooled = model["sequences"](features), model["pooled"](features)
+    of_sequences = {feature: sequences[feature].values() for feature in ROWS}
+    return {**of_sequences, **{f"pooled {feature}": pooled[feature] for feature in ("f0", "f3")}}
 
 
 def run(*, by_rows: bool) -> dict:
     torch.manual_seed(7)
-    reference, model = collection(), collection()
-    model.load_state_dict(reference.state_dict())
+    reference, model = collections(), collections()
     # FBGEMM finds distinct ids (use_index_dedup) on GPUs alone.
-    sharder = EmbeddingCollectionSharder(
-        fused_params={"optimizer": EmbOptimType.EXACT_SGD, "learning_rate": LEARNING_RATE}
-    )
+    sharders = [
+        of_modules(fused_params={"optimizer": EmbOptimType.EXACT_SGD, "learning_rate": LEARNING_RATE})
+        for of_modules in (EmbeddingCollectionSharder, EmbeddingBagCollectionSharder)
+    ]
     planner = NeuroShardPlanner(
         topology=Topology(world_size=WORLD_SIZE, compute_device="cpu", local_world_size=WORLD_SIZE, ddr_cap=1 << 30),
         batch_size=6,
@@ -57,26 +72,24 @@ def run(*, by_rows: bool) -> dict:
         },
         debug=False,
     )
-    wrapped = torch.nn.ModuleDict({"sequences": model})
-    plan = planner.collective_plan(wrapped, [sharder], dist.group.WORLD)
+    plan = planner.collective_plan(model, sharders, dist.group.WORLD)
     kinds = {name: sharding.sharding_type for name, sharding in plan.plan["sequences"].items()}
-    sharded = DistributedModelParallel(wrapped, device=torch.device("cpu"), plan=plan, sharders=[sharder])
-    sharded.load_state_dict({f"sequences.{name}": weight.clone() for name, weight in reference.state_dict().items()})
+    sharded = DistributedModelParallel(model, device=torch.device("cpu"), plan=plan, sharders=sharders)
+    sharded.load_state_dict({name: weight.clone() for name, weight in reference.state_dict().items()})
     before = {name: weight.detach().clone() for name, weight in reference.named_parameters()}
     generator = torch.Generator().manual_seed(11)
     forward = 0.0
     for _ in range(3):
         batches = [batch(ROWS, generator) for _ in range(WORLD_SIZE)]
-        outputs, expected = sharded.module.sequences(batches[RANK]), reference(batches[RANK])
-        for feature in ROWS:
-            output, wanted = outputs[feature].values(), expected[feature].values()
+        outputs, expected = outputs_of(sharded.module, batches[RANK]), outputs_of(reference, batches[RANK])
+        for output, wanted in zip(outputs.values(), expected.values(), strict=True):
             assert output.shape == wanted.shape
             if wanted.numel() > 0:
                 forward = max(forward, float((output - wanted).abs().max()))
-        torch.stack([outputs[feature].values().pow(2).sum() for feature in ROWS]).sum().backward()
+        torch.stack([output.pow(2).sum() for output in outputs.values()]).sum().backward()
         reference.zero_grad()
         # TorchRec divides gradients by the number of ranks.
-        of_ranks = [reference(one)[feature].values().pow(2).sum() for one in batches for feature in ROWS]
+        of_ranks = [output.pow(2).sum() for one in batches for output in outputs_of(reference, one).values()]
         (torch.stack(of_ranks).sum() / WORLD_SIZE).backward()
         with torch.no_grad():
             for weight in reference.parameters():

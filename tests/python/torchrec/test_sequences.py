@@ -125,8 +125,9 @@ def test_use_index_dedup_and_codecs_of_sequences_are_read(caplog: pytest.LogCapt
     assert once.cost.dim_sum.sum() < usual.cost.dim_sum.sum()
 
 
-def test_sequences_are_looked_up_and_updated_as_in_the_unsharded_model(tmp_path: Path) -> None:
-    for rank, results in enumerate(results_of_ranks("sequence_rank.py", 2, tmp_path)):
+@pytest.mark.parametrize("world_size", [2, 4])
+def test_sequences_are_looked_up_and_updated_as_in_the_unsharded_model(world_size: int, tmp_path: Path) -> None:
+    for rank, results in enumerate(results_of_ranks("sequence_rank.py", world_size, tmp_path)):
         for result, rows in zip(results, ("table_wise", "row_wise"), strict=True):
             assert result["forward"] <= 1e-6 < 1e-3 < result["changed"], f"rank {rank}: {result}"
             assert result["kinds"] == {"item": rows, "shop": rows, "word": "table_wise"}

@@ -61,7 +61,8 @@ class Model(torch.nn.Module):
                 collection(PoolingType.SUM, True), weights
             )
         else:
-            self.inner = collection(PoolingType.MEAN, False)
+            weighted = of == "weighted"
+            self.inner = collection(PoolingType.SUM if weighted else PoolingType.MEAN, weighted)
 
     def forward(self, features: KeyedJaggedTensor) -> torch.Tensor:
         outputs = self.inner(features)
@@ -101,7 +102,8 @@ def error_of(of: str, named: dict[str, list[str]]) -> tuple[float, list[str]] | 
     generator = torch.Generator().manual_seed(5 + RANK)
     lengths = torch.randint(1, 5, (BATCH * len(FEATURES),), generator=generator)
     ids = torch.randint(0, 500, (int(lengths.sum()),), generator=generator)
-    batch = KeyedJaggedTensor(keys=FEATURES, values=ids, lengths=lengths)
+    numbers = torch.rand(ids.shape, generator=generator) if of == "weighted" else None
+    batch = KeyedJaggedTensor(keys=FEATURES, values=ids, weights=numbers, lengths=lengths)
     sharded.eval()
     difference = (sharded(batch) - unsharded(batch)).abs().max()
     kinds = {sharding.sharding_type for of_module in plan.plan.values() for sharding in of_module.values()}  # type: ignore[attr-defined]
@@ -111,6 +113,7 @@ def error_of(of: str, named: dict[str, list[str]]) -> tuple[float, list[str]] | 
 dist.init_process_group("gloo", f"file://{FOLDER}/meet", rank=RANK, world_size=WORLD_SIZE)
 results = {
     "processed": error_of("processed", {name: KINDS for name in TABLES}),
+    "weighted": error_of("weighted", {name: KINDS for name in TABLES}),
     "mean": error_of("mean", {name: KINDS for name in TABLES}),
     "mean by rows": error_of("mean", {name: ["row_wise"] if name == "large" else ["table_wise"] for name in TABLES}),
 }
