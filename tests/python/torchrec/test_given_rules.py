@@ -2,7 +2,9 @@
 
 import pytest
 import torch
+from fbgemm_gpu.split_embedding_configs import EmbOptimType
 from planner_cases import SHARDERS, bags, pieces_of, planner, topology
+from torchrec.distributed.embeddingbag import EmbeddingBagCollectionSharder
 from torchrec.distributed.planner.types import ParameterConstraints, PlannerError
 from torchrec.distributed.types import ShardingPlan
 
@@ -83,6 +85,7 @@ def test_plans_with_other_rules_are_kept_apart(tmp_path) -> None:  # type: ignor
     [
         ({"rules": {"a": TableRules(kinds=["table"])}}, "rules: kinds of table a .*; give sharding_types"),
         ({"rules": {"a": TableRules(min_width=8)}}, "rules: min_width of table a .*; give min_partition"),
+        ({"rules": {"a": TableRules(hbm_share=0.5)}}, "rules: hbm_share of table a .*; give cache_params"),
         ({"keep_together": [["a"]]}, "keep_together: .*each of at least two names"),
         ({"keep_apart": ["ab"]}, "keep_apart: .*give a list of groups"),
     ],
@@ -90,6 +93,14 @@ def test_plans_with_other_rules_are_kept_apart(tmp_path) -> None:  # type: ignor
 def test_arguments(arguments: dict[str, object], message: str) -> None:
     with pytest.raises(neuroshard.Error, match=message):
         planner(**arguments)
+
+
+def test_ranks_of_rules_are_those_of_the_model_where_memory_decides() -> None:
+    """Weights alone fit anywhere; with Adam's states the other tables have to go to the other rank."""
+    used = planner(topology=topology(2, hbm_cap=int(816e6)), rules={"t0": TableRules(devices=[1])})
+    sharders = [EmbeddingBagCollectionSharder(fused_params={"optimizer": EmbOptimType.ADAM})]
+    plan = used.plan(bags({f"t{index}": (1_000_000 >> index, 64) for index in range(4)}), sharders)
+    assert used._searches > 1 and [rank for _, _, rank in pieces_of(plan, "", "t0")] == [1]
 
 
 CACHED = {"a": ParameterConstraints(compute_kernels=["fused_uvm_caching"])}
@@ -102,7 +113,7 @@ BY_ROWS = {"a": ParameterConstraints(sharding_types=["row_wise"])}
         ({"rules": {"z": TableRules(devices=[0])}}, "rules: the model has no table z; it has x.a"),
         ({"keep_apart": [["a", "z"]]}, "keep_apart: the model has no table z"),
         ({"rules": {"a": TableRules(devices=[4])}}, "device 4"),
-        ({"rules": {"a": TableRules(keep_in_hbm=True)}, "constraints": CACHED}, "rules: TorchRec could keep table x.a"),
+        ({"rules": {"a": TableRules(keep_in_hbm=True)}, "constraints": CACHED}, "rules: keep_in_hbm of table x.a: constraints let it be"),
         ({"keep_together": [["a", "b"]], "constraints": BY_ROWS}, "keep_together, keep_apart: TorchRec .* table x.a"),
         ({"keep_apart": [list("abcdef")]}, "apart"),
     ],

@@ -11,7 +11,7 @@ from torchrec.distributed.embeddingbag import EmbeddingBagCollectionSharder
 from torchrec.distributed.planner.enumerators import EmbeddingEnumerator
 from torchrec.distributed.planner.shard_estimators import EmbeddingStorageEstimator
 from torchrec.distributed.planner.types import ParameterConstraints, PlannerError, Topology
-from torchrec.distributed.types import PipelineType
+from torchrec.distributed.types import CacheAlgorithm, CacheParams, PipelineType
 from torchrec.modules.embedding_configs import DataType
 
 import neuroshard
@@ -183,6 +183,68 @@ def test_rows_wait_in_host_memory_where_hbm_has_no_room(optimizer: str, caplog: 
     ):
         with pytest.raises(PlannerError, match="found no plan for 8 tables"):
             without.plan(bags(sizes), sharders)
+
+
+@pytest.mark.parametrize("load_factor", [None, 0.1])
+@pytest.mark.parametrize("kernels", [["fused_uvm_caching"], ["fused", "fused_uvm_caching"]])
+def test_cached_tables_are_in_the_search(
+    load_factor: float | None, kernels: list[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    """Five large tables, beside small ones in HBM, which has room for two of them."""
+    large = {f"big{i}": (400_000 + 100_000 * i, 64) for i in range(5)}
+    sizes = {**{f"t{i}": (20_000, 64) for i in range(8)}, **large}
+    cache = CacheParams(algorithm=CacheAlgorithm.LFU, load_factor=load_factor, precision=DataType.FP16)
+    constraints = {name: ParameterConstraints(pooling_factors=[20.0], compute_kernels=["fused"]) for name in sizes}
+    constraints.update(
+        {name: ParameterConstraints(pooling_factors=[8.0], compute_kernels=kernels, cache_params=cache) for name in large}
+    )
+    room = topology(2, hbm_cap=GIB // 5)
+    made = planner(topology=room, constraints=constraints, batch_size=2048, compare=True)
+    with caplog.at_level(logging.WARNING):
+        plan = made.plan(bags(sizes), [EmbeddingBagCollectionSharder()])
+    of_tables = plan.plan[""]
+    assert "TorchRec's planner" not in caplog.text and "CacheParams.algorithm LFU" in caplog.text
+    cached = {name for name, of in of_tables.items() if of.compute_kernel == "fused_uvm_caching"}  # type: ignore[union-attr]
+    assert cached and cached <= large.keys()
+    if kernels == ["fused_uvm_caching"]:
+        assert cached == large.keys()
+    elif load_factor is not None:
+        assert cached < large.keys()  # HBM has room for some of them.
+    assert ("in host memory" in caplog.text) == ("fused" in kernels)
+    for name in cached:
+        params = of_tables[name].cache_params  # type: ignore[index]
+        assert params is not None and params.load_factor is not None and 0.0 < params.load_factor < 1.0
+        assert load_factor in (None, params.load_factor)
+        assert params == CacheParams(CacheAlgorithm.LFU, params.load_factor, precision=DataType.FP16)
+    assert max(MemoryCounter(room, []).used(made.get_selected_options())) <= GIB // 5
+    assert made.task is not None and made.cost is not None
+    assert len(made.task) == len(sizes) and not any(device.base_ms for device in made.task.device_list)
+    shares = [
+        share for piece, share in zip(made.cost.plan.slices, made.cost.hbm_shares)
+        if made.task.tables[piece.table].name in cached
+    ]
+    assert load_factor is None or shares == pytest.approx([load_factor] * len(shares), abs=1e-4)
+    # Plans of TorchRec have caches, too, which are priced alike.
+    assert made.comparison is not None and made.comparison.theirs is not None
+    ours, theirs = made.comparison
+    assert ours.cost_ms is not None and theirs.cost_ms is not None and ours.cost_ms <= theirs.cost_ms
+
+
+def test_caches_need_host_memory_and_all_that_is_looked_up(caplog: pytest.LogCaptureFixture) -> None:
+    sizes = {"a": (10_000, 64), "b": (10_000, 64)}
+    given = {"a": ParameterConstraints(compute_kernels=["fused_uvm_caching"])}
+    exchange = neuroshard.ExchangeTypes(deduplicate_ids=True)
+    with caplog.at_level(logging.WARNING):
+        planner(topology=topology(2), constraints=given, exchange=exchange).plan(bags(sizes), SHARDERS)
+    assert "leaves table a to TorchRec's planner: it may be nothing but cached, and what a cache fetches" in caplog.text
+
+
+def test_sharders_may_give_load_factors() -> None:
+    given = {"a": ParameterConstraints(compute_kernels=["fused_uvm_caching"])}
+    sharders = [EmbeddingBagCollectionSharder(fused_params={"cache_load_factor": 0.3})]
+    plan = planner(topology=topology(2), constraints=given).plan(bags({"a": (10_000, 64), "b": (10_000, 64)}), sharders)
+    params = plan.plan[""]["a"].cache_params  # type: ignore[index]
+    assert params is not None and params.load_factor == 0.3
 
 
 def test_tighter_and_tighter_memory() -> None:

@@ -211,7 +211,7 @@ def test_constrained_tables_are_left_to_torchrec(caplog: pytest.LogCaptureFixtur
     model = torch.nn.ModuleDict({"pooled": bags(MIXED)})
     constraints = {
         "b": ParameterConstraints(sharding_types=["row_wise"]),
-        "c": ParameterConstraints(compute_kernels=["fused_uvm_caching"]),
+        "c": ParameterConstraints(compute_kernels=["fused_uvm"]),
         "d": ParameterConstraints(sharding_types=["data_parallel"]),
     }
     used = planner(constraints=constraints)
@@ -219,14 +219,14 @@ def test_constrained_tables_are_left_to_torchrec(caplog: pytest.LogCaptureFixtur
         plan = used.plan(model, SHARDERS)
     warnings = "\n".join(record.getMessage() for record in caplog.records if record.name.startswith("neuroshard"))
     for name, reason in [
-        ("pooled.c", "fused_uvm_caching"),
+        ("pooled.c", "fused_uvm"),
         ("pooled.d", "data_parallel"),
     ]:
         assert f"{name} to TorchRec's planner" in warnings and reason in warnings
     assert "pooled.a" not in warnings and "pooled.b" not in warnings
     of = {name: sharding.sharding_type for module in plan.plan.values() for name, sharding in module.items()}  # type: ignore[attr-defined]
     assert of["b"] == "row_wise" and of["d"] == "data_parallel" and set(of) == set(MIXED)
-    assert plan.plan["pooled"]["c"].compute_kernel == "fused_uvm_caching"  # type: ignore[index]
+    assert plan.plan["pooled"]["c"].compute_kernel == "fused_uvm"  # type: ignore[index]
     assert len(used.get_selected_options()) == 5
     # Cost models know three of them, and perhaps what the copies of "d" cost.
     copies = {"a": 1, "b": 1, "d": 4 if neuroshard.Weights.builtin().prices_replicas else 0, "e": 1}

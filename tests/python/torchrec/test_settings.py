@@ -120,8 +120,9 @@ def test_each_constraint(caplog: pytest.LogCaptureFixture) -> None:
 
 
 def test_kernels_that_no_plan_has_are_named(caplog: pytest.LogCaptureFixture) -> None:
-    given = {"a": ParameterConstraints(compute_kernels=["fused", "fused_uvm_caching"])}
-    assert outcome(caplog, constraints=given)[1].count("fused_uvm_caching") == 1
+    given = {"a": ParameterConstraints(compute_kernels=["fused", "fused_uvm", "fused_uvm_caching"])}
+    warned = outcome(caplog, constraints=given)[1]
+    assert warned.count("fused_uvm") == 1 and "fused_uvm_caching" not in warned
 
 
 def test_constraints_of_no_table(caplog: pytest.LogCaptureFixture) -> None:
@@ -417,24 +418,24 @@ def test_on_one_node_table_column_wise_is_chosen() -> None:
 
 
 def test_times_of_tables_that_torchrec_plans_are_loads() -> None:
-    """Loads of cached tables, on two of four ranks: other tables are looked up on the others."""
-    cached = {f"big{index}": (2_000_000, 128) for index in range(2)}
-    tables = {**{f"t{index}": (100_000, 128) for index in range(16)}, **cached}
+    """Loads of tables in host memory, on two of four ranks: other tables are looked up on the others."""
+    in_host = {f"big{index}": (2_000_000, 128) for index in range(2)}
+    tables = {**{f"t{index}": (100_000, 128) for index in range(16)}, **in_host}
     given = {
         name: ParameterConstraints(
-            sharding_types=["table_wise"], compute_kernels=["fused_uvm_caching"], pooling_factors=[20.0]
+            sharding_types=["table_wise"], compute_kernels=["fused_uvm"], pooling_factors=[20.0]
         )
-        for name in cached
+        for name in in_host
     }
-    given.update({name: ParameterConstraints(pooling_factors=[60.0]) for name in tables.keys() - cached.keys()})
+    given.update({name: ParameterConstraints(pooling_factors=[60.0]) for name in tables.keys() - in_host.keys()})
     made = planner(constraints=given, topology=topology(4))
     plan = made.plan(bags(tables), SHARDERS)
     assert made.task is not None
     loads = [device.base_ms for device in made.task.device_list]
-    busy = {pieces_of(plan, "", name)[0][2] for name in cached}
+    busy = {pieces_of(plan, "", name)[0][2] for name in in_host}
     assert {rank for rank, load in enumerate(loads) if load > 0.0} == busy
     columns = [0] * 4
-    for name in tables.keys() - cached.keys():
+    for name in tables.keys() - in_host.keys():
         for _, width, rank in pieces_of(plan, "", name):
             columns[rank] += width
     assert max(columns[rank] for rank in busy) < min(columns[rank] for rank in range(4) if rank not in busy)
@@ -466,7 +467,7 @@ def test_plans_are_compared_by_both_prices() -> None:
     plan = made.plan(bags(TABLES), SHARDERS)
     assert made.comparison is not None and made.cost is not None
     ours, theirs = made.comparison
-    assert str(ours.plan) == str(plan) and ours == alone.comparison.ours._replace(plan=ours.plan)
+    assert str(ours.plan) == str(plan) and ours == alone.comparison.ours._replace(plan=ours.plan, cost=ours.cost)
     assert ours.cost_ms == made.cost.cost_ms
     assert ours.estimated_ms == NoopPerfModel(topology(4)).rate(made.get_selected_options())
     usual = EmbeddingShardingPlanner(topology=topology(4), stats=[], debug=False)
@@ -475,3 +476,14 @@ def test_plans_are_compared_by_both_prices() -> None:
     assert theirs.estimated_ms == NoopPerfModel(topology(4)).rate(usual.get_selected_options())
     assert str(theirs.plan) == str(usual_plan)
     assert str(made.comparison).count("by TorchRec's estimates") == 2
+    page = made.to_html()
+    assert all(f"{one.estimated_ms:.3f} ms" in page for one in (ours, theirs)) and "Beside TorchRec" in page
+    assert "Beside" not in alone.to_html()
+    beside_theirs = alone.compare_with(theirs.plan)
+    assert beside_theirs.theirs is not None
+    assert (beside_theirs.theirs.cost_ms, beside_theirs.theirs.estimated_ms) == (theirs.cost_ms, theirs.estimated_ms)
+    assert "Beside the running plan" in beside_theirs.to_html("the running plan")
+    with pytest.raises(neuroshard.Error, match="running_plan: it has 1 tables, and the model 3"):
+        alone.compare_with(planner(topology=topology(4)).plan(bags({"a": TABLES["a"]}), SHARDERS))
+    with pytest.raises(neuroshard.Error, match="there are no two plans"):
+        alone.comparison.to_html()

@@ -209,6 +209,8 @@ class EstimatedDescent:
     def _options(self, table: ModelTable, constraints: Constraints) -> list[ShardingOption]:
         """Options that TorchRec's planner chooses from, and columns of other widths. Table-column-wise shards are to be
         on one node, which blocks do not say; and columns of tables that are not pooled must not be cut one by one."""
+        if table.is_only_cached():
+            return []  # Caches are as the search chose them.
         replicas = table.may_be_replicated(constraints)
         columns = [] if table.is_pooled() else [COLUMN_WISE]
         made = [

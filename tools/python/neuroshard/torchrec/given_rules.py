@@ -19,7 +19,11 @@ class GivenRules(NamedTuple):
     def check(self) -> None:
         """Raises Error if something belongs into constraints, or a group is too small."""
         for name, rules in self.rules.items():
-            for rule, constraint in (("kinds", "sharding_types"), ("min_width", "min_partition")):
+            for rule, constraint in (
+                ("kinds", "sharding_types"),
+                ("min_width", "min_partition"),
+                ("hbm_share", "cache_params"),
+            ):
                 if getattr(rules, rule):
                     raise Error(f"rules: {rule} of table {name} are not used; give {constraint} of its constraints")
         for argument, groups in (("keep_together", self.together), ("keep_apart", self.apart)):
@@ -45,6 +49,11 @@ class GivenRules(NamedTuple):
         for table in tables:
             table.given_rules = self.rules.get(table.full_name, self.rules.get(table.name))
             table.is_grouped = table.full_name in grouped or table.name in grouped
+            if table.given_rules and table.given_rules.keep_in_hbm and table.is_only_cached():
+                raise Error(
+                    f"rules: keep_in_hbm of table {table.full_name}: constraints let it be nothing but cached; let their "
+                    "compute_kernels have fused"
+                )
             if table.is_ruled() and not table.rules(constraints, row_blocks=True).kinds:
                 raise Error(
                     f"{table.argument_of_rules()}: TorchRec could keep table {table.full_name} to it in one piece or in "

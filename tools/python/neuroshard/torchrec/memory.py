@@ -1,6 +1,6 @@
 """Bytes that shards take on their devices."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from fbgemm_gpu.split_embedding_configs import EmbOptimType
 from torch import nn
@@ -61,10 +61,12 @@ class MemoryCounter:
     def __init__(self, topology: Topology, sharders: Sequence[ModuleSharder[nn.Module]]) -> None:
         self._on_cpu = topology.compute_device == "cpu"
         self._world_size = topology.world_size
-        self._optimizers = {
-            sharder_name(sharder.module_type): (getattr(inner_sharder(sharder), "fused_params", None) or {}).get("optimizer")
+        params = {
+            sharder_name(sharder.module_type): getattr(inner_sharder(sharder), "fused_params", None) or {}
             for sharder in sharders
         }
+        self._optimizers = {module: of_module.get("optimizer") for module, of_module in params.items()}
+        self._load_factors = {module: of_module.get("cache_load_factor") for module, of_module in params.items()}
 
     def available(self, topology: Topology) -> list[int]:
         """Bytes of each rank, in the memory that kernels compute from."""
@@ -88,6 +90,10 @@ class MemoryCounter:
                 used[shard.rank] += self.shard_bytes(option, shard)
         return used
 
+    def load_factor_of(self, option: ShardingOption) -> float | None:
+        """That of caches which `fused_params` of the sharder name."""
+        return self._load_factors.get(sharder_name(type(option.module[1])))
+
     def states_of(self, option: ShardingOption) -> tuple[int, int]:
         """Numbers for each weight, and for each row of a shard."""
         optimizer = self._optimizers.get(sharder_name(type(option.module[1])))
@@ -109,13 +115,16 @@ class MemoryCounter:
         return int(BYTES_OF_STATE * rows * (of_weight * columns + of_row))
 
 
-def sized(table: Table, row_bytes: float, buffer_bytes: float, blocks: int) -> Table:
+def sized(
+    table: Table, row_bytes: float, buffer_bytes: float, blocks: int, task_of_batch: Callable[[Table, int], Task]
+) -> Table:
     """`table` with an optimizer and a batch by which the library takes it to need as much memory.
 
     Neither of these changes what it is predicted to cost; another type of weights would. `row_bytes`: weights and
     states of a row. `buffer_bytes`: ids and outputs of the whole table, in `blocks` row blocks. The library knows no
     other terms, so slices of a table may be estimated to take more or less: where state of narrow weights, say, which
-    TorchRec takes to be as narrow, counts as a part of the batch.
+    TorchRec takes to be as narrow, counts as a part of the batch. `task_of_batch`: a task of such a table and of so many
+    samples, in which its rules are valid.
     """
     of_weight, of_row = WEIGHTS[table.weight_type]
     sizes = {
@@ -148,4 +157,4 @@ def sized(table: Table, row_bytes: float, buffer_bytes: float, blocks: int) -> T
     if samples < 1:
         return made
     # Tables have the batch of the task that they come from.
-    return Task([made], devices=1, memory_bytes=1, batch_size=min(samples, MOST_SAMPLES)).tables[0]
+    return task_of_batch(made, min(samples, MOST_SAMPLES)).tables[0]

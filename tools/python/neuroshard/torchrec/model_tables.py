@@ -29,6 +29,9 @@ FUSED = EmbeddingComputeKernel.FUSED.value
 # The kernel of tables in host memory, whose rows are cached on the device.
 CACHED = EmbeddingComputeKernel.FUSED_UVM_CACHING.value
 
+# Load factors of caches that TorchRec takes are over 0 and below 1.
+LEAST_LOAD_FACTOR, MOST_LOAD_FACTOR = 1e-6, 0.999
+
 # That of replicas, whose gradients are summed over the ranks.
 DENSE = EmbeddingComputeKernel.DENSE.value
 
@@ -67,17 +70,22 @@ class ModelTable:
     """On where it may be, by the user."""
     is_grouped: bool = False
     """Whether the user keeps it together with other tables, or apart from them."""
+    load_factor: float | None = None
+    """Share of its rows that its cache has room for, by the user. None: the search chooses."""
 
     @property
     def full_name(self) -> str:
         return f"{self.path}.{self.name}" if self.path else self.name
 
     def option(self, sharding_type: str) -> ShardingOption | None:
-        """The one by the fused kernel, if there is one."""
-        for option in self.options:
-            if option.sharding_type == sharding_type and option.compute_kernel == FUSED:
-                return option
-        return None
+        """The one by the fused kernel, if there is one, or else a cached one as if all its rows were in HBM: cached()
+        makes it one with a cache again."""
+        of_type = {option.compute_kernel: option for option in self.options if option.sharding_type == sharding_type}
+        if FUSED in of_type or CACHED not in of_type:
+            return of_type.get(FUSED)
+        in_hbm = copy(of_type[CACHED])
+        in_hbm.compute_kernel = FUSED
+        return in_hbm
 
     def safe_options(self) -> list[ShardingOption]:
         """Options whose outputs TorchRec computes right; all, if there is none."""
@@ -122,19 +130,25 @@ class ModelTable:
         row_blocks: bool = False,
         whole_columns: bool = False,
         narrow: bool = False,
+        hosted: bool = False,
         cached: bool = False,
+        load_factor: float | None = None,
     ) -> TableRules:
         """Rules for the search, whose plans TorchRec's kinds of sharding can then execute.
 
         `replicas`, `row_blocks`: whether the search may choose them. A table that may only be cut by rows has row blocks
         all the same.
         `whole_columns`: columns of this table are not cut. `narrow`: to any width that constraints allow.
-        `cached`: whether rows may wait in host memory, if TorchRec offers that.
+        `hosted`: whether the task has host memory. There the rows of a table that may be nothing but cached may wait, and
+        with `cached` those of others for which TorchRec offers that. `load_factor`: the share of them that a cache has
+        room for; None: the one of the user.
         """
+        waits = hosted and (self.is_only_cached() or (cached and self.may_be_cached()))
+        hbm_share = (load_factor or self.load_factor or 0.0) if waits else 0.0
         kinds = ["table"] if self.may_be_in_columns() else []
         if self.may_be_cut_by_columns() and not whole_columns:
             kinds.append("column")
-        if replicas and self.may_be_replicated(constraints):
+        if replicas and hbm_share == 0.0 and self.may_be_replicated(constraints):
             kinds.append("replicate")
         if row_blocks or not self.may_be_in_columns():
             kinds += [kind for kind in self.row_kinds() if not (kind == "grid" and whole_columns)]
@@ -151,7 +165,8 @@ class ModelTable:
             nodes=given.nodes,
             not_nodes=given.not_nodes,
             kinds=[kind for kind in kinds if kind not in self._kinds_against_rules()],
-            keep_in_hbm=given.keep_in_hbm or (cached and not self.may_be_cached()),
+            keep_in_hbm=given.keep_in_hbm or (hosted and not waits),
+            hbm_share=0.0 if given.keep_in_hbm else hbm_share,
         )
 
     def is_ruled(self) -> bool:
@@ -175,8 +190,21 @@ class ModelTable:
         return self._replica_option() is not None and (self.is_pooled() or named)
 
     def may_be_cached(self) -> bool:
-        """Whether its rows may wait in host memory, by a share that the search chooses."""
-        return any(option.compute_kernel == CACHED and option.cache_load_factor is None for option in self.options)
+        """Whether its rows may wait in host memory."""
+        return any(option.compute_kernel == CACHED for option in self.options)
+
+    def is_only_cached(self) -> bool:
+        """Whether they may be nowhere else."""
+        kernels = {option.compute_kernel for option in self.options}
+        return CACHED in kernels and not kernels & {FUSED, DENSE}
+
+    def load_factor_for(self, hbm_share: float | None) -> float | None:
+        """The load factor of its cache where HBM has room for `hbm_share` of its rows, or for all of them (None). None: it
+        needs no cache."""
+        if hbm_share is None and not self.is_only_cached():
+            return None
+        share = self.load_factor or (MOST_LOAD_FACTOR if hbm_share is None else hbm_share)
+        return min(max(share, LEAST_LOAD_FACTOR), MOST_LOAD_FACTOR)
 
     def is_named(self, sharding_type: str, constraints: Constraints) -> bool:
         """Whether the table's constraints name this kind of sharding."""
@@ -415,7 +443,7 @@ def cached(option: ShardingOption, load_factor: float) -> ShardingOption:
     made = copy(option)
     made.compute_kernel = CACHED
     given = option.cache_params or CacheParams()
-    made.cache_params = replace(given, algorithm=CacheAlgorithm.LRU, load_factor=load_factor)
+    made.cache_params = replace(given, algorithm=given.algorithm or CacheAlgorithm.LRU, load_factor=load_factor)
     return made
 
 
@@ -470,6 +498,6 @@ def model_tables(
     """The tables of which `options`, what an enumerator returned, speak: in order."""
     tables: dict[tuple[str, str], ModelTable] = {}
     for option in options:
-        table = ModelTable(option.path, option.name, min_partition, one_node)
+        table = ModelTable(option.path, option.name, min_partition, one_node, load_factor=option.cache_load_factor)
         tables.setdefault((option.path, option.name), table).options.append(option)
     return list(tables.values())

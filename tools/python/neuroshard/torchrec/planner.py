@@ -101,11 +101,11 @@ class Model(NamedTuple):
 class NeuroShardPlanner(EmbeddingPlannerBase):
     """To use in the place of EmbeddingShardingPlanner.
 
-    Plans tables in device memory, in the cheapest of the kinds of sharding that TorchRec offers for them: constraints
+    Plans tables in the cheapest of the kinds of sharding that TorchRec offers for them: constraints
     narrow these. Row blocks and replicas are chosen by cost if the weights price them, and else row blocks where columns
-    find no room. Tables that are not pooled are replicated only if their constraints name it. Tables that it cannot hold
-    (those whose constraints leave only data-parallel or cached kinds; ...) are planned by EmbeddingShardingPlanner, and a
-    warning names them.
+    find no room. Tables that are not pooled are replicated only if their constraints name it. Tables are cached in HBM
+    if constraints leave nothing else, or HBM has no room for all. Tables that it cannot hold (those whose constraints leave
+    only data-parallel kinds or fused_uvm; ...) are planned by EmbeddingShardingPlanner, and a warning names them.
 
     Arguments up to `plan_loader` are those of EmbeddingShardingPlanner; `proposer`, `partitioner`, `performance_model` and
     `plan_loader`, parts of its search, are not used. Settings that neither plans nor costs depend on are named in a
@@ -237,6 +237,7 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
         self._theirs: list[ShardingOption] | None = None
         self._replanned: ReplanResult | None = None
         self._with_caches: Task | None = None
+        self._model: Model | None = None
 
     def get_selected_options(self) -> list[ShardingOption]:
         """The options of the last plan, with TorchRec's estimates of their storage and time."""
@@ -296,9 +297,25 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
         return self.library.plan_variants(self._planned()[0], variants, deadline_ms=deadline_ms)
 
     def to_html(self) -> str:
-        """The last plan as a page for browsers, by ranks and tables (docs/plan_format.md); of replan(), what is moved of
-        the tables that may be, too."""
-        return self._planned()[1].to_html() if self._replanned is None else self._replanned.to_html()
+        """The last plan as a page for browsers, by ranks and tables (docs/plan_format.md); with `compare`, TorchRec's own
+        plan beside it; of replan(), what is moved of the tables that may be."""
+        cost = self._planned()[1]
+        if self._replanned is not None:
+            return self._replanned.to_html()
+        compared = self._comparison
+        if compared is not None and compared.theirs is not None and compared.theirs.cost is not None:
+            return compared.to_html()
+        return cost.to_html()
+
+    def compare_with(self, sharding_plan: ShardingPlan) -> PlanComparison:
+        """The last plan beside `sharding_plan`, one of the same model that runs, say. Raises Error if that is of other
+        tables or ranks, or shards a table as its sharder and constraints do not allow."""
+        if self._model is None or self._comparison is None:
+            raise Error("planner: there is no plan; call plan() or collective_plan() first")
+        options = running_options(sharding_plan, self._model.tables, len(self._model.rooms))
+        self._enumerator.populate_estimates(options)
+        cost = self._prices.price(options, self._model.tables, self._model.rooms)[1]
+        return PlanComparison(self._comparison.ours, self._prices.priced(options, cost, sharding_plan))
 
     def _planned(self) -> tuple[Task, PlanCost]:
         if self._task is None or self._cost is None:
@@ -392,6 +409,8 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
         model = Model(module, sharders, tables, memory, available, memory.available(available))
         if not tables:
             return model
+        for table in tables:
+            table.load_factor = table.load_factor or memory.load_factor_of(table.options[0])
         self._check_access_histograms(tables)
         try:
             self._given_rules.give(tables, constraints)
@@ -421,6 +440,7 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
 
     def _decide(self, selected: list[ShardingOption], model: Model, start: float) -> ShardingPlan:
         """Prices, logs and returns the plan of `selected`, an option for each table."""
+        self._model = model
         for callback in self._callbacks:
             selected = callback(selected)
         wrong = wrong_means(selected, model.tables)
@@ -544,8 +564,11 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
         if in_host:
             assert chosen.result is not None
             self._with_caches = chosen.result.task
+        by_constraints = {table.full_name for table in tables if table.is_only_cached()}
+        by_choice = [name for name in in_host if name not in by_constraints]
+        if by_choice:
             self._warned.warn(
-                f"neuroshard keeps {', '.join(in_host)} in host memory, cached on the devices (fused_uvm_caching), since "
+                f"neuroshard keeps {', '.join(by_choice)} in host memory, cached on the devices (fused_uvm_caching), since "
                 "HBM has no room for all tables"
             )
         unasked = {t.full_name for t in tables if not t.is_named(DATA_PARALLEL, self._constraints or {})}
@@ -570,7 +593,16 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
         return [*chosen.options, *others], chosen.complete and not in_host
 
     def _refusal(self, table: ModelTable) -> str | None:
-        return table.refusal(self._constraints or {}, row_blocks=self._planners.cut_rows)
+        """Why the search cannot have the table; None if it can."""
+        reason = table.refusal(self._constraints or {}, row_blocks=self._planners.cut_rows)
+        if reason is not None or not table.is_only_cached():
+            return reason
+        if self._iteration.host_memory is None:
+            return "it may be nothing but cached, and the topology has no host memory for GPUs (ddr_cap)"
+        exchange = self._iteration.exchange
+        if exchange.deduplicate_ids or exchange.deduplicate_by_table:
+            return "it may be nothing but cached, and what a cache fetches is not known where ids are deduplicated"
+        return None
 
     def _stored(
         self, tables: Sequence[ModelTable], memory: MemoryCounter, rooms: list[int]
@@ -626,7 +658,6 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
     def _plan_others(self, tables: Sequence[ModelTable], model: Model) -> list[ShardingOption]:
         return plan_by_torchrec(
             tables,
-            model.module,
             model.sharders,
             topology=self._topology,
             available=model.available,

@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Sequence
 
+from torchrec.distributed.planner.constants import UVM_CACHING_RATIO
 from torchrec.distributed.planner.perf_models import NoopPerfModel
 from torchrec.distributed.planner.planners import to_sharding_plan as sharding_plan_of_options
 from torchrec.distributed.planner.types import ShardingOption, Topology
@@ -13,6 +14,7 @@ from neuroshard.errors import Error
 from neuroshard.torchrec.comparison import PricedPlan
 from neuroshard.torchrec.given_rules import GivenRules
 from neuroshard.torchrec.model_tables import (
+    CACHED,
     DATA_PARALLEL,
     FUSED,
     AccessHistograms,
@@ -74,7 +76,7 @@ class Prices:
     ) -> PricedPlan:
         """`plan` is that of `options`; None: it is made of them."""
         plan = sharding_plan_of_options(list(options), self._topology) if plan is None else plan
-        return PricedPlan(plan, None if cost is None else cost.cost_ms, self.estimated_ms(options))
+        return PricedPlan(plan, None if cost is None else cost.cost_ms, self.estimated_ms(options), cost)
 
     def estimated_ms(self, options: Sequence[ShardingOption]) -> float:
         """Time of the slowest rank."""
@@ -84,22 +86,38 @@ class Prices:
         """The tables that cost models know, whoever planned them, in the order of `options`. The others' load is that of
         the devices. None: they know none."""
         by_name = {table.full_name: table for table in tables}
-        priced = [by_name[full_name(option)] for option in options if self._may_be_priced(option)]
-        if not priced:
+        known = [option for option in options if self._may_be_priced(option)]
+        if not known:
             return None
+        load_factors = {full_name(option): load_factor_of(option) for option in known if option.compute_kernel == CACHED}
+        priced = [by_name[full_name(option)] for option in known]
         of_model = tables_as_are(
-            priced, self._constraints, self._access_histograms, all_kinds=self._planners.choose_cuts
+            priced,
+            self._constraints,
+            self._access_histograms,
+            all_kinds=self._planners.choose_cuts,
+            load_factors=load_factors,
         )
         others = [option for option in options if not self._may_be_priced(option)]
         groups = self._given_rules.groups(priced)
-        return task_of(of_model, rooms, self._iteration, loads_of(others, len(rooms)), groups)
+        host_memory = self._iteration.host_memory if load_factors else None
+        return task_of(of_model, rooms, self._iteration, loads_of(others, len(rooms)), groups, host_memory)
 
     def _may_be_priced(self, option: ShardingOption) -> bool:
+        if option.compute_kernel == CACHED:
+            exchange = self._iteration.exchange
+            if self._iteration.host_memory is None or exchange.deduplicate_ids or exchange.deduplicate_by_table:
+                return False
         return may_be_priced(option, self._planners.by_columns.weights.prices_replicas)
+
+
+def load_factor_of(option: ShardingOption) -> float:
+    """That of a cache, for which TorchRec has a default."""
+    return float(option.cache_load_factor or UVM_CACHING_RATIO)
 
 
 def may_be_priced(option: ShardingOption, replicas: bool) -> bool:
     """Whether cost models know such shards: ranks compute and update them, or have copies and the models know
     `replicas`."""
-    known = replicas if option.sharding_type == DATA_PARALLEL else option.compute_kernel == FUSED
+    known = replicas if option.sharding_type == DATA_PARALLEL else option.compute_kernel in (FUSED, CACHED)
     return known and all(shard.size[1] % 4 == 0 for shard in option.shards)

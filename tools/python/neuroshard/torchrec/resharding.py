@@ -116,7 +116,9 @@ def running_options(running_plan: ShardingPlan, tables: Sequence[ModelTable], ra
             shards = [Shard(list(size), list(offset), rank=rank) for rank, offset, size in placement_of(sharding)]
         if any(shard.rank >= ranks for shard in shards):
             raise Error(f"running_plan: table {table.full_name} has a shard beyond the {ranks} ranks of the topology")
-        options.append(with_shards(found[0], shards))
+        option = with_shards(found[0], shards)
+        option.cache_params = sharding.cache_params or option.cache_params
+        options.append(option)
     return options
 
 

@@ -17,10 +17,10 @@ from torchrec.distributed.planner.types import (
     ShardingOption,
     Topology,
 )
-from torchrec.distributed.types import CommOp, ModuleSharder
+from torchrec.distributed.types import CacheAlgorithm, CommOp, ModuleSharder
 from torchrec.modules.embedding_configs import DataType
 
-from neuroshard.torchrec.model_tables import DENSE, FUSED, WEIGHT_TYPES, Constraints, ModelTable
+from neuroshard.torchrec.model_tables import CACHED, DENSE, FUSED, WEIGHT_TYPES, Constraints, ModelTable
 from neuroshard.torchrec.wrappers import inner_sharder
 
 # Settings on which plans or costs depend, of our tables or of those that TorchRec plans.
@@ -51,7 +51,7 @@ RUN_TIME_FUSED_PARAMS = frozenset(
 )
 
 # The ones that plans of the library have.
-KERNELS = frozenset({FUSED, DENSE})
+KERNELS = frozenset({FUSED, DENSE, CACHED})
 
 # Settings that change no cost of the library, by their defaults.
 UNPLANNED_TOPOLOGY: Mapping[str, float] = {
@@ -121,8 +121,11 @@ def _of_constraints(constraints: Constraints) -> Iterator[str]:
     known = PLANNED_CONSTRAINTS | RUN_TIME_CONSTRAINTS
     for constraint in constraints.values():
         kernels = constraint.compute_kernels or []
-        if FUSED in kernels:  # Else TorchRec plans the table.
+        if KERNELS & set(kernels) - {DENSE}:  # Else TorchRec plans the table.
             yield from (f"ParameterConstraints.compute_kernels {kernel!r}" for kernel in kernels if kernel not in KERNELS)
+        cache = constraint.cache_params
+        if CACHED in kernels and cache is not None and cache.algorithm not in (None, CacheAlgorithm.LRU):
+            yield f"CacheParams.algorithm {cache.algorithm.name} (costs are those of LRU)"
         yield from (f"ParameterConstraints.{name}" for name in _given(constraint, ParameterConstraints, known))
 
 

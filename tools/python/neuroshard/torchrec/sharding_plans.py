@@ -89,7 +89,8 @@ def to_sharding_plan(
         if refusal is not None:
             raise Error(f"plan: table {name} cannot be sharded as planned: {refusal}")
         option = table.sharded(of_table)
-        options.append(cached(option, load_factors[index]) if index in load_factors else option)
+        load_factor = table.load_factor_for(load_factors.get(index))
+        options.append(option if load_factor is None else cached(option, load_factor))
     return sharding_plan_of_options(options, topology)
 
 

@@ -52,6 +52,9 @@ MOST_OF_BEST = 1.1
 # So many of them find room on one rank: their rows need no cuts.
 SMALL_TABLES = 16
 
+# So much of all memory is filled by choice: whole tables leave gaps.
+MOST_OF_ROOM = 0.9
+
 # As the library counts.
 BYTES_OF_WEIGHT = 4
 
@@ -119,6 +122,8 @@ class Kinds(NamedTuple):
     """Row blocks for want of memory, whatever they cost."""
     cached: bool = False
     """Rows in host memory, cached in HBM, for want of memory."""
+    in_hbm: frozenset[str] = frozenset()
+    """Tables that are not cached for all that, by full name."""
     narrow: bool = False
     """Columns of any width that constraints allow, for want of memory."""
 
@@ -206,7 +211,12 @@ class TableSearch:
             if chosen is None and not by_rows:
                 chosen = self._search(self._planners.by_columns, tables, rooms, whole_columns, Kinds(narrow=True))
             if chosen is None and self._iteration.host_memory and any(table.may_be_cached() for table in tables):
-                for_caches = [kinds._replace(cached=True) for kinds in [*cheaper, Kinds()]]
+                in_hbm = self._in_hbm(tables, rooms)
+                for_caches = [
+                    kinds._replace(cached=True, in_hbm=kept)
+                    for kept in dict.fromkeys((in_hbm, frozenset[str]()))
+                    for kinds in [*cheaper, Kinds()]
+                ]
                 chosen = self._first_of(for_caches, any_cuts, tables, equal, whole_columns)
         except Error as error:
             raise PlannerError(str(error), PlannerErrorType.INPUT_VALIDATION) from error
@@ -312,6 +322,8 @@ class TableSearch:
         take, by the library's own terms, what TorchRec takes them to need. Where these still differ, what a plan
         lacked is reserved on all devices for the next one. Where rows are cut for want of room, the second kind of
         tables comes first, since it decides whether columns suffice."""
+        with_caches = kinds.cached or any(table.is_only_cached() for table in tables)
+        host_memory = self._iteration.host_memory if with_caches else None
         as_is = [
             table.table(
                 self._constraints,
@@ -323,15 +335,15 @@ class TableSearch:
                     row_blocks=kinds.rows or (kinds.for_room and not self._is_small(table, rooms)),
                     whole_columns=table.full_name in whole_columns,
                     narrow=kinds.narrow,
-                    cached=kinds.cached,
+                    hosted=host_memory is not None,
+                    cached=kinds.cached and table.full_name not in kinds.in_hbm,
                 ),
             )
             for table in tables
         ]
         # Tables that are moved have states, too.
-        are_sized = kinds.for_room or kinds.cached or self._running is not None
-        host_memory = self._iteration.host_memory if kinds.cached else None
-        sought = self._sized(tables, as_is) if are_sized else as_is
+        are_sized = kinds.for_room or with_caches or self._running is not None
+        sought = self._sized(tables, as_is, host_memory) if are_sized else as_is
         groups = self._given_rules.groups(tables)
         best: Chosen | None = None
         least_ms = math.inf
@@ -366,7 +378,7 @@ class TableSearch:
                 if too_much is not None and reserved >= too_much:
                     reserved = (too_little + too_much) // 2
             else:
-                are_sized, sought = True, self._sized(tables, as_is)
+                are_sized, sought = True, self._sized(tables, as_is, host_memory)
         return best
 
     def _best_of(self, result: PlanResult, tables: Sequence[ModelTable], rooms: Sequence[int]) -> Found:
@@ -406,7 +418,7 @@ class TableSearch:
         options: list[ShardingOption] = []
         new: list[ShardingOption] = []
         for place, (table, of_table) in enumerate(zip(tables, pieces)):
-            load_factor = load_factors.get(place)
+            load_factor = table.load_factor_for(load_factors.get(place))
             key = (table.full_name, tuple(piece._replace(rank=0) for piece in of_table), load_factor)
             # Row blocks are those of their ranks.
             in_blocks = table.has_row_blocks(of_table) or not table.may_be_in_columns()
@@ -423,6 +435,23 @@ class TableSearch:
                 options.append(known)
         self._enumerator.populate_estimates(new)
         return options
+
+    def _in_hbm(self, tables: Sequence[ModelTable], rooms: Sequence[int]) -> frozenset[str]:
+        """Tables that need not be cached where a cache has the size that the user gave it: those of most lookups a row, as
+        far as HBM has room beside the caches of the others."""
+        whole = [self._memory.option_bytes(option) for option in self._whole(tables)]
+        shares = [table.load_factor if table.may_be_cached() else None for table in tables]
+        left = MOST_OF_ROOM * sum(rooms) - sum(size * (share or 1.0) for size, share in zip(whole, shares))
+        kept = set()
+        for _, size, share, name in sorted(
+            (-table.lookups_per_sample(self._constraints) / table.rows, size, share, table.full_name)
+            for table, size, share in zip(tables, whole, shares)
+            if share is not None and not table.is_only_cached()
+        ):
+            if size * (1.0 - share) <= left:
+                left -= size * (1.0 - share)
+                kept.add(name)
+        return frozenset(kept)
 
     def _is_small(self, table: ModelTable, rooms: Sequence[int]) -> bool:
         """Compares with `rooms`, what each rank has."""
@@ -451,15 +480,22 @@ class TableSearch:
         self._complete = self._complete and result.complete
         return result, replanned
 
-    def _sized(self, tables: Sequence[ModelTable], as_is: Sequence[Table]) -> list[Table]:
+    def _sized(
+        self, tables: Sequence[ModelTable], as_is: Sequence[Table], host_memory: HostMemory | None = None
+    ) -> list[Table]:
         """Tables that take as much memory as TorchRec takes them to need."""
+
+        def task_of_batch(table: Table, samples: int) -> Task:
+            rooms = [1] * self._topology.world_size
+            return task_of([table], rooms, self._iteration._replace(batch_size=samples), host_memory=host_memory)
+
         made = []
         # Buffers do not depend on rows.
         for table, whole, row in zip(as_is, self._whole(tables), self._whole(tables, most_rows=1)):
             blocks = [shard.size[0] for shard in whole.shards if shard.size[0] > 0]
             all_bytes, of_row = self._memory.option_bytes(whole), self._memory.option_bytes(row)
             row_bytes = (all_bytes - of_row) / max(1, sum(blocks) - len(blocks))
-            made.append(sized(table, row_bytes, all_bytes - row_bytes * sum(blocks), len(blocks)))
+            made.append(sized(table, row_bytes, all_bytes - row_bytes * sum(blocks), len(blocks), task_of_batch))
         return made
 
     def _whole(self, tables: Sequence[ModelTable], most_rows: int | None = None) -> list[ShardingOption]:
@@ -484,15 +520,28 @@ def loads_of(options: Sequence[ShardingOption], ranks: int) -> list[float]:
 
 
 def tables_as_are(
-    tables: Sequence[ModelTable], constraints: Constraints, access_histograms: AccessHistograms, *, all_kinds: bool
+    tables: Sequence[ModelTable],
+    constraints: Constraints,
+    access_histograms: AccessHistograms,
+    *,
+    all_kinds: bool,
+    load_factors: Mapping[str, float] = {},
 ) -> list[Table]:
-    """Tables of a task. `all_kinds`: they may be replicated and in row blocks, as far as TorchRec offers it."""
-    return [
-        table.table(
-            constraints, access_histograms, table.rules(constraints, replicas=all_kinds, row_blocks=all_kinds)
+    """Tables of a task. `all_kinds`: they may be replicated and in row blocks, as far as TorchRec offers it.
+    `load_factors`: of those that are cached, by full name."""
+    made = []
+    for table in tables:
+        load_factor = load_factors.get(table.full_name)
+        rules = table.rules(
+            constraints,
+            replicas=all_kinds,
+            row_blocks=all_kinds,
+            hosted=bool(load_factors),
+            cached=load_factor is not None,
+            load_factor=load_factor,
         )
-        for table in tables
-    ]
+        made.append(table.table(constraints, access_histograms, rules))
+    return made
 
 
 def task_of(

@@ -8,8 +8,6 @@ from torchrec.distributed.planner.planners import EmbeddingShardingPlanner
 from torchrec.distributed.planner.types import (
     Enumerator,
     ParameterConstraints,
-    PlannerError,
-    PlannerErrorType,
     ShardingOption,
     StorageReservation,
     Topology,
@@ -22,7 +20,6 @@ from neuroshard.torchrec.model_tables import ModelTable
 
 def plan_by_torchrec(
     tables: Sequence[ModelTable],
-    module: nn.Module,
     sharders: list[ModuleSharder[nn.Module]],
     *,
     topology: Topology,
@@ -48,12 +45,8 @@ def plan_by_torchrec(
         debug=False,
         timeout_seconds=timeout_seconds,
     )
-    try:
-        planner.plan(module, sharders)
-    except PlannerError as error:
-        # It misses the modules of which all tables are ours.
-        if error.error_type != PlannerErrorType.MISSING_MODULE_IN_PLAN:
-            raise
+    # The model is in `options`. Of a module, the planner only says which parts its plan misses: those that are ours.
+    planner.plan(nn.Module(), sharders)
     selected: list[ShardingOption] = planner.get_selected_options()
     return selected
 
