@@ -1,6 +1,7 @@
-"""Tasks of published models for the scripts of this folder: data that this repository has, as tasks and as modules."""
+"""Tasks for the scripts of this folder, as tasks and as modules: of published models, and drawn ones."""
 
 import json
+import random
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -78,6 +79,20 @@ def table_set(name: str) -> PublishedTables:
     # Devices and memory are the caller's.
     task = neuroshard.load_task(TABLE_SETS / f"{name}.json", devices=1, memory_bytes=1)
     return PublishedTables(name, task.tables)
+
+
+def drawn_tables(count: int, seed: int) -> list[neuroshard.Table]:
+    """100 to 10 million rows, most tables small; lookups skewed likewise, as those of production mixes."""
+    draw = random.Random(seed)
+    return [
+        neuroshard.Table(
+            rows=int(10 ** (2 + 5 * draw.random() ** 1.5)),
+            dim=draw.choice((16, 32, 64, 64, 128, 128, 256)),
+            pooling_factor=round(min(300.0, draw.paretovariate(0.9)), 2),
+            name=f"t{index}",
+        )
+        for index in range(count)
+    ]
 
 
 def lookups_of_features(table: neuroshard.Table) -> list[float]:

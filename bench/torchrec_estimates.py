@@ -9,7 +9,6 @@ Needs the Python package, PyTorch and TorchRec."""
 
 import argparse
 import logging
-import random
 import sys
 import time
 import warnings
@@ -19,7 +18,7 @@ from typing import Any, NamedTuple
 warnings.filterwarnings("ignore")
 
 import torch
-from published_tasks import a100_topology, lookups_of_features, model_of, table_set
+from published_tasks import a100_topology, drawn_tables, lookups_of_features, model_of, table_set
 from torchrec.distributed.embedding import EmbeddingCollectionSharder
 from torchrec.distributed.embeddingbag import EmbeddingBagCollectionSharder
 from torchrec.distributed.planner.storage_reservations import FixedPercentageStorageReservation
@@ -31,6 +30,7 @@ import neuroshard
 from neuroshard.torchrec import NeuroShardPlanner, PricedPlan
 
 GIB = 1 << 30
+NO_DEADLINE_MS = 1e9  # For our searches.
 SHARDERS = [EmbeddingBagCollectionSharder(), EmbeddingCollectionSharder()]
 
 
@@ -43,7 +43,8 @@ class Case(NamedTuple):
     samples: int = 8192
     """Samples of a rank."""
 
-    def arguments(self) -> dict[str, Any]:
+    def arguments(self, timeout: int | None) -> dict[str, Any]:
+        """`timeout`: seconds for TorchRec's planner. None: as long as it takes."""
         return {
             "topology": a100_topology(self.ranks, self.gib * GIB),
             "batch_size": self.samples,
@@ -51,6 +52,8 @@ class Case(NamedTuple):
             "storage_reservation": FixedPercentageStorageReservation(0.0),
             "stats": [],
             "debug": False,
+            "timeout_seconds": timeout,
+            "deadline_ms": NO_DEADLINE_MS,
         }
 
 
@@ -58,20 +61,6 @@ def pooled(tables: list[neuroshard.Table]) -> tuple[torch.nn.Module, dict[str, l
     """A module of these tables, and lookups of their features."""
     task = neuroshard.Task(tables, devices=1, memory_bytes=1)
     return model_of(task), {table.name: lookups_of_features(table) for table in task.tables}
-
-
-def drawn(count: int, seed: int) -> list[neuroshard.Table]:
-    """100 to 10 million rows, most tables small; lookups skewed likewise, as those of production mixes."""
-    draw = random.Random(seed)
-    return [
-        neuroshard.Table(
-            rows=int(10 ** (2 + 5 * draw.random() ** 1.5)),
-            dim=draw.choice((16, 32, 64, 64, 128, 128, 256)),
-            pooling_factor=round(min(300.0, draw.paretovariate(0.9)), 2),
-            name=f"t{index}",
-        )
-        for index in range(count)
-    ]
 
 
 def cases() -> Iterator[Case]:
@@ -84,10 +73,10 @@ def cases() -> Iterator[Case]:
         for ranks in (8, 16):
             yield Case(f"{name}, {ranks} ranks", model, lookups, ranks, 80)
     for ranks in (8, 16):
-        model, lookups = pooled(drawn(500, ranks))
+        model, lookups = pooled(drawn_tables(500, ranks))
         yield Case(f"500 drawn tables, {ranks} ranks", model, lookups, ranks, 80)
     sequences = {f"s{index}": (10 ** (5 + index % 3), 50.0 * (index + 1)) for index in range(5)}
-    model, lookups = pooled(drawn(40, 0))
+    model, lookups = pooled(drawn_tables(40, 0))
     hstu = torch.nn.ModuleDict(
         {
             "sequences": EmbeddingCollection(
@@ -106,12 +95,12 @@ def cases() -> Iterator[Case]:
     yield Case("HSTU-like, 8 ranks", hstu, {**lookups, **lengths}, 8, 80, samples=512)
 
 
-def row(case: Case) -> str:
+def row(case: Case, timeout: int | None) -> str:
     print(case.name, file=sys.stderr, flush=True)
-    usual = NeuroShardPlanner(**case.arguments(), threads=1)
+    usual = NeuroShardPlanner(**case.arguments(timeout), threads=1)
     usual.plan(case.model, SHARDERS)
     start = time.process_time()
-    planner = NeuroShardPlanner(**case.arguments(), threads=1, costs="torchrec", compare=True)
+    planner = NeuroShardPlanner(**case.arguments(timeout), threads=1, costs="torchrec", compare=True)
     planner.plan(case.model, SHARDERS)
     cpu_s = time.process_time() - start
     assert planner.comparison is not None and usual.comparison is not None
@@ -129,6 +118,7 @@ def row(case: Case) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", default="", help="models whose name has this text")
+    parser.add_argument("--timeout", type=int, help="seconds after which TorchRec's planner takes its best plan")
     options = parser.parse_args()
     logging.disable(logging.WARNING)
     torch.set_num_threads(1)
@@ -139,7 +129,7 @@ def main() -> None:
     print("|---|---:|---:|---:|---:|---:|---:|---:|---:|")
     for case in cases():
         if options.only in case.name:
-            print(row(case), flush=True)
+            print(row(case, options.timeout), flush=True)
 
 
 if __name__ == "__main__":

@@ -22,7 +22,16 @@ from typing import Any, NamedTuple
 warnings.filterwarnings("ignore")
 
 import torch
-from published_tasks import SAMPLES, PublishedTables, a100_topology, golden, lookups_of_features, model_of, table_set
+from published_tasks import (
+    SAMPLES,
+    PublishedTables,
+    a100_topology,
+    drawn_tables,
+    golden,
+    lookups_of_features,
+    model_of,
+    table_set,
+)
 from torchrec.distributed.embeddingbag import EmbeddingBagCollectionSharder
 from torchrec.distributed.planner.perf_models import NoopPerfModel
 from torchrec.distributed.planner.planners import EmbeddingPlannerBase, EmbeddingShardingPlanner
@@ -210,12 +219,14 @@ def cases_of(options: argparse.Namespace) -> dict[str, list[Case]]:
         ]
         for devices in (4, 8, 16)
     }
-    dlrm = table_set("mlperf_dlrm_v2_criteo1tb_multihot")
-    cases["DLRM-v2 on 8 devices"] = [Case(dlrm, 8, 40)]
-    cases["DLRM-v2 on 16 devices"] = [Case(dlrm, 16, 40)]
-    wide = table_set("hugectr_510table_110B_hotness5")
-    cases["510 tables on 8 devices"] = [Case(wide, 8, 80)]
-    cases["510 tables on 16 devices"] = [Case(wide, 16, 80)]
+    for name, tables, gib in (
+        ("DLRM-v2", table_set("mlperf_dlrm_v2_criteo1tb_multihot"), 40),
+        ("DLRM, at most 10 M rows", table_set("dlrm_criteo1tb_cap10M"), 40),
+        ("510 tables", table_set("hugectr_510table_110B_hotness5"), 80),
+        ("500 drawn tables", PublishedTables("500 drawn tables", drawn_tables(500, 8)), 80),
+    ):
+        for devices in (8, 16):
+            cases[f"{name} on {devices} devices"] = [Case(tables, devices, gib)]
     return {title: of_set for title, of_set in cases.items() if options.only is None or options.only in title}
 
 
