@@ -46,7 +46,7 @@ TEST_F(ReportOption, WritesAPageBesideTheResult) {
               AllOf(HasSubstr("Beside " + file), HasSubstr("0 tables placed")));
   EXPECT_EQ(plan({"--cuts", "columns", "--report", report_, "--beside", file}).code, kExitOk);
   EXPECT_THAT(contents_of(report_),
-              AllOf(HasSubstr("Beside " + file), HasSubstr("10 tables placed")));
+              AllOf(HasSubstr("Beside " + file), HasSubstr("26 tables placed")));
 
   const Outcome replanned = run_command(
       "replan", {"--task", task_, "--devices", "7", "--running-task", task_, "--running-plan", file,
