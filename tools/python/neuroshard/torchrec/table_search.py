@@ -486,8 +486,15 @@ class TableSearch:
         """Tables that take as much memory as TorchRec takes them to need."""
 
         def task_of_batch(table: Table, samples: int) -> Task:
-            rooms = [1] * self._topology.world_size
-            return task_of([table], rooms, self._iteration._replace(batch_size=samples), host_memory=host_memory)
+            ranks = self._topology.world_size
+            return Task(
+                [table],
+                devices=ranks,
+                memory_bytes=1,
+                batch_size=samples,
+                devices_per_node=min(self._iteration.devices_per_node, ranks),
+                host_memory=host_memory,
+            )
 
         made = []
         # Buffers do not depend on rows.
