@@ -178,7 +178,7 @@ Chain::Built Chain::climbed(const WayLadder& ladder, Built built, const Climb& c
   return built;
 }
 
-// A build sees what no estimate does: whether slices find room, and what they cost beside others.
+// A build sees what no estimate does: whether slices find room.
 Chain::Built Chain::annealed(const WayLadder& ladder, Built built, std::size_t builds,
                              const StopCondition& stop) {
   const std::vector<WayLadder::NearCuts> near = ladder.near_cuts(*built.rung);

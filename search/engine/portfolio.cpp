@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "core/tables/table_work.h"
 #include "search/canonical_task.h"
 #include "search/engine/chain.h"
 
@@ -52,13 +51,6 @@ constexpr std::chrono::microseconds kTimeOfSlice{1};
 /// That tables take of all room.
 double room_share_of(const Task& task) {
   return static_cast<double>(total_bytes(task)) / static_cast<double>(total_room_bytes(task));
-}
-
-/// Whether lookups of some tables cost more beside others, whose rows take more threads.
-bool any_wider(const std::vector<Table>& tables) {
-  return std::ranges::any_of(tables, [&](const Table& table) {
-    return warp_work(table.dim) != warp_work(tables.front().dim);
-  });
 }
 
 /// `room_share`: as of room_share_of().
@@ -108,7 +100,7 @@ std::optional<Plan> Portfolio::start(const Consider& consider, SearchStats& stat
   Plan nothing;
   nothing.shards.resize(static_cast<std::size_t>(task.devices));
   std::vector<Chain::Settled> rungs;
-  const bool anneals = room_share_of(task) > kTightShare || any_wider(task.tables);
+  const bool anneals = room_share_of(task) > kTightShare;
   const auto run_chain = [&](std::size_t more_rungs) {
     Chain chain(backend, canonical, ways, nothing,
                 {.rungs = kRungs, .more_rungs = more_rungs, .anneals = anneals}, in_time);
