@@ -91,6 +91,10 @@ std::uint64_t Chain::settling_edits() const {
                   kLeastSettle + kSettleOfSlice * slices);
 }
 
+double Chain::draw_most_ms(double now_ms, double temperature_ms) {
+  return now_ms - temperature_ms * natural_log(random_.uniform() + 1e-300);
+}
+
 void Chain::keep_if_best() {
   if (state_.sums.missing_bytes > 0 || !(state_.sums.cost_ms < best_ms_ * (1.0 - kBetter))) return;
   best_ms_ = state_.sums.cost_ms;
@@ -166,7 +170,7 @@ void Chain::settle(std::uint64_t edits, double hottest_ms, double most_ms,
     std::size_t drawn = 0;
     for (std::size_t i = 0; i < count; ++i) {
       if (!moves_.draw(batch_[drawn])) continue;
-      limits_ms_[drawn] = now_ms - temperature_ms * natural_log(random_.uniform() + 1e-300);
+      limits_ms_[drawn] = draw_most_ms(now_ms, temperature_ms);
       edit_prices_.add(batch_[drawn], limits_ms_[drawn]);
       ++drawn;
     }

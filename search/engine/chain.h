@@ -36,7 +36,7 @@ class Chain {
     std::uint64_t number = 0;    ///< Seed of its random numbers.
     std::size_t rungs = 0;       ///< It begins with so many of a WayLadder, and needs no start,
     std::size_t more_rungs = 0;  ///< and goes on with so many.
-    bool anneals = false;        ///< One of the former is annealed before.
+    bool anneals = false;        ///< Cuts of the cheapest of the former are annealed for that.
     bool ways = false;           ///< And tries each of the heaviest tables in all ways.
     /// From the plan that runs, which the start keeps; null: there is none.
     const MoveTerms* moves = nullptr;
@@ -148,6 +148,8 @@ class Chain {
   [[nodiscard]] std::vector<std::size_t> numbers_of_replicas() const;
   /// Anneals by small moves, from a temperature down to nothing.
   void settle(std::uint64_t edits, double hottest_ms, double most_ms, const StopCondition& stop);
+  /// The most that a plan may cost to be taken at this temperature in place of one of `now_ms`.
+  [[nodiscard]] double draw_most_ms(double now_ms, double temperature_ms);
   void keep_if_best();
   /// Edits that follow can be taken back to the plan as it is now.
   void begin_edits();

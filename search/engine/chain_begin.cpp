@@ -6,7 +6,6 @@
 #include <utility>
 #include <vector>
 
-#include "core/tables/natural_log.h"
 #include "search/engine/chain.h"
 
 namespace neuroshard {
@@ -193,8 +192,7 @@ Chain::Built Chain::annealed(const WayLadder& ladder, Built built, std::size_t b
       for (const std::size_t table : one.tables) other.cuts[table] = cut;
     }
     const double left = 1.0 - static_cast<double>(i) / static_cast<double>(builds);
-    const double most_ms =
-        built.cost_ms - hottest_ms * left * left * natural_log(random_.uniform() + 1e-300);
+    const double most_ms = draw_most_ms(built.cost_ms, hottest_ms * left * left);
     if (!price_built(other) || other.cost_ms > most_ms) continue;
     built = std::move(other);
     if (built.cost_ms < best.cost_ms) best = built;
@@ -261,17 +259,14 @@ void Chain::try_ladder(const StopCondition& stop) {
   if (order_.more_rungs == 0 || !state_.is_whole()) return;
   // More rungs come after all that fewer do.
   settle_whole(stop);
-  const Built cheapest = rungs.front();
-  rungs.erase(rungs.begin(), rungs.begin() + static_cast<std::ptrdiff_t>(few));
-  for (std::size_t i = 1; i < to_climb.size(); ++i) {
-    rungs.push_back(climb(i));
-  }
+  std::vector<Built> more(rungs.begin() + static_cast<std::ptrdiff_t>(few), rungs.end());
+  for (std::size_t i = 1; i < to_climb.size(); ++i) more.push_back(climb(i));
   const std::size_t builds = std::min(kPlacesOfAnnealing / places, kMostAnnealed);
   if (order_.anneals && builds >= kFewestAnnealed) {
-    rungs.push_back(annealed(ladder, cheapest, builds, stop));
+    more.push_back(annealed(ladder, rungs.front(), builds, stop));
   }
-  std::ranges::stable_sort(rungs, {}, &Built::cost_ms);
-  settle_rungs({rungs.data(), std::min(rungs.size(), order_.more_rungs)}, order_.rungs, stop);
+  std::ranges::stable_sort(more, {}, &Built::cost_ms);
+  settle_rungs({more.data(), std::min(more.size(), order_.more_rungs)}, order_.rungs, stop);
 }
 
 void Chain::settle_if_near(const StopCondition& stop) {
