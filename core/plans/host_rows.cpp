@@ -15,7 +15,7 @@ constexpr double kStepOfBatches = 1.5;
 /// How long rows stay in a cache whose size is given: in this range, and so exactly.
 constexpr double kLeastBatches = 1e-9;
 constexpr double kMostBatches = 1e15;
-constexpr int kHalvings = 50;
+constexpr int kHalvingsOfBatches = 50;
 
 /// Bytes beside rows that say which of them are in HBM.
 struct Bookkeeping {
@@ -52,7 +52,7 @@ RowReuse::Rows rows_after(HostPolicy policy, const RowReuse& reuse, double batch
 RowReuse::Rows rows_with_room(HostPolicy policy, const RowReuse& reuse, double room) {
   double low = std::log(kLeastBatches);
   double high = std::log(kMostBatches);
-  for (int i = 0; i < kHalvings; ++i) {
+  for (int i = 0; i < kHalvingsOfBatches; ++i) {
     const double middle = std::midpoint(low, high);
     const bool fits = rows_after(policy, reuse, std::exp(middle)).in_hbm <= room;
     (fits ? low : high) = middle;

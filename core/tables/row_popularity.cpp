@@ -22,7 +22,7 @@ constexpr double kRounding = 1.01;
 constexpr double kRoundedShare = 1e-6;
 constexpr double kMostFittedExponent = 4.0;
 /// Halvings of the range of exponents: more digits than histograms have.
-constexpr int kHalvings = 24;
+constexpr int kHalvingsOfExponents = 24;
 
 /// Mean logarithm of how often the row of a lookup is touched, by the access histogram. The more
 /// popular the hottest rows are, the higher it is, also where a batch touches all rows.
@@ -48,7 +48,7 @@ std::vector<PopularRows> popularity_of(const Table& table) {
   double low = 0.0;
   double high = kMostFittedExponent;
   Table trial = table;
-  for (int i = 0; i < kHalvings; ++i) {
+  for (int i = 0; i < kHalvingsOfExponents; ++i) {
     const double exponent = (low + high) / 2.0;
     trial.access_histogram = zipf_histogram(table.rows, table.pooling_factor, exponent);
     (concentration_of(trial) < concentration ? low : high) = exponent;
