@@ -27,7 +27,7 @@ struct Weights {
 };
 
 double operator_ms(const GpuSpec& gpu, const Table& table, double samples) {
-  const OperatorPart part = operator_part(gpu, table, samples);
+  const OperatorPart part = operator_part(gpu, table, table.dim, samples);
   return part.added_ms + part.ms_per_bit * std::log2(std::max<double>(2, table.rows));
 }
 

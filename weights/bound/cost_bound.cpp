@@ -1,6 +1,7 @@
 #include "neuroshard/cost_bound.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <numbers>
@@ -43,7 +44,7 @@ struct Box {
   Range ids;
   Range replicas;
   /// Weights that showed most of a box that this is part of.
-  Resources weights{0.3, 0.3, 0.1, 0.1, 0.1, 0.1};
+  ClassResources weights{};
 
   [[nodiscard]] double waiting_ms() const {
     return columns.waiting_ms() + ids.waiting_ms() + replicas.waiting_ms();
@@ -62,25 +63,51 @@ class BoundSearch {
         phases_(phases_of(network, task)),
         fixed_ms_(operator_fixed_ms(gpu)),
         uses_(tables_.size()) {
-    for (const TablePieces& table : tables_) {
-      if (!table.replica) continue;
-      replica_once_ms_ = std::min(replica_once_ms_, table.replica->once_ms);
-    }
+    weights_.fill({0.3, 0.3, 0.1, 0.1, 0.1, 0.1});
     for (TablePieces& table : tables_) {
-      if (table.replica) {
-        table.replica->once_ms -= replica_once_ms_;
-        replicas_ms_ += table.tables * table.replica->ms;
+      for (std::size_t c = 0; c < table.replicas.size(); ++c) {
+        if (table.replicas[c]) replicas_[c].add(*table.replicas[c], table.tables);
       }
-      bit_ms_ += table.tables * table.slices.back().ms_per_bit / task.devices;
+      bit_ms_ += table.tables * table.slices.front().back().ms_per_bit / task.devices;
       all_tables_ += table.tables;
       column_step_ = std::gcd(column_step_, table.column_step);
+    }
+    for (TablePieces& table : tables_) {
+      for (std::size_t c = 0; c < table.replicas.size(); ++c) {
+        if (table.replicas[c]) table.replicas[c]->once_ms -= replicas_[c].once_ms;
+      }
     }
   }
 
   /// Whether no plan with any slices takes so long, or less, as far as a look shows.
   [[nodiscard]] bool impossible(double ms, Look look) {
-    return impossible(ms, false, look) &&
-           (replica_once_ms_ == kInfinity || impossible(ms, true, look));
+    std::vector<std::optional<std::size_t>> cases{std::nullopt};
+    for (std::size_t c = classes_.begin; c < classes_.end; ++c) {
+      if (replicas_[c].once_ms < kInfinity) cases.emplace_back(c);
+    }
+    // What was possible before is the likeliest to be.
+    std::ranges::stable_partition(cases, [&](const auto& one) { return one == possible_; });
+    return std::ranges::all_of(cases, [&](const std::optional<std::size_t>& replicas) {
+      if (impossible(ms, replicas, look)) return true;
+      possible_ = replicas;
+      return false;
+    });
+  }
+
+  /// Looks at classes of devices from now on, if slices may be of more than one.
+  bool distinguish_widths() {
+    const auto of_tables = [&](std::size_t c) {
+      return std::ranges::any_of(tables_, [&](const TablePieces& table) {
+        return kDimMultiple * static_cast<int>(table.slices.front().size()) >=
+               kWidthClasses[c].least;
+      });
+    };
+    std::size_t end = 2;
+    while (end < kWidthClasses.size() && of_tables(end)) ++end;
+    if (end == 2) return false;
+    classes_ = {.begin = 1, .end = end};
+    weights_.fill(weights_.front());
+    return true;
   }
 
   /// Lookups that a device may have for their bits to count fully, of the mean: Sizing::bit_ms.
@@ -95,12 +122,25 @@ class BoundSearch {
  private:
   static constexpr int kFewTablesOfDevice = 8;
   static constexpr int kTinyTables = 4;
-  // Boxes take longer where kinds of tables are many.
-  static constexpr int kBoxesTimesKinds = 100'000;
-  static constexpr int kFewestBoxes = 20;
-  static constexpr int kMostBoxes = 2000;
-  static constexpr Resources kTimeAlone{1.0};
-  static constexpr Resources kSlicesAlone{0.0, 1.0};
+  static constexpr int kMostSteps = 100;
+
+  /// Boxes take longer where kinds of tables are many, and where devices are of classes.
+  [[nodiscard]] int most_boxes() const {
+    const int kinds = static_cast<int>(tables_.size());
+    return classes_.begin == 0 ? std::clamp(100'000 / kinds, 20, 2000)
+                               : std::clamp(3000 / kinds, 5, 60);
+  }
+
+  /// Tables that may be replicas beside those of a class.
+  struct Replicas {
+    double once_ms = kInfinity;  ///< Of any.
+    double ms = 0.0;             ///< Of all.
+
+    void add(const ReplicaPiece& replica, int tables) {
+      once_ms = std::min(once_ms, replica.once_ms);
+      ms += tables * replica.ms;
+    }
+  };
 
   static std::vector<AlikeDevices> alike_devices(const Task& task) {
     std::vector<AlikeDevices> all;
@@ -119,7 +159,7 @@ class BoundSearch {
     return all;
   }
 
-  bool impossible(double ms, bool replicas, Look look) {
+  bool impossible(double ms, std::optional<std::size_t> replicas, Look look) {
     return std::ranges::any_of(phases_, [&](const Phases& phases) {
       const double left_ms = std::max(0.0, ms - phases.constant_ms);
       const auto range = [&](const ExchangeLine& line, double step) {
@@ -132,18 +172,19 @@ class BoundSearch {
       };
       Box box{.columns = range(phases.columns, column_step_),
               .ids = range(phases.ids, 1.0),
-              .replicas = {}};
+              .replicas = {},
+              .weights = weights_};
       if (replicas && phases.compute > 0.0) {
-        box.replicas = {.high = std::min(left_ms, replicas_ms_), .ms = 1.0};
+        box.replicas = {.high = std::min(left_ms, replicas_[*replicas].ms), .ms = 1.0};
       }
-      int left =
-          std::clamp(kBoxesTimesKinds / static_cast<int>(tables_.size()), kFewestBoxes, kMostBoxes);
+      int left = most_boxes();
       return impossible(ms, phases, replicas, look, box, left);
     });
   }
 
   /// Looks at no more boxes than are `left`.
-  bool impossible(double ms, const Phases& phases, bool replicas, Look look, Box box, int& left) {
+  bool impossible(double ms, const Phases& phases, std::optional<std::size_t> replicas, Look look,
+                  Box box, int& left) {
     const bool map_sizes = look == Look::kMapped || (look == Look::kBoxes && is_tiny());
     if (lacks_room(ms, phases, replicas, box, map_sizes)) return true;
     if (look != Look::kBoxes || --left <= 0) return false;
@@ -162,7 +203,8 @@ class BoundSearch {
   }
 
   /// Keeps the best weights.
-  bool lacks_room(double ms, const Phases& phases, bool replicas, Box& box, bool map_sizes) {
+  bool lacks_room(double ms, const Phases& phases, std::optional<std::size_t> replicas, Box& box,
+                  bool map_sizes) {
     std::optional<Sizing> sizing = sizing_of(ms, phases, replicas, box);
     if (!sizing) return true;
     for (std::size_t i = 0; i < tables_.size(); ++i) {
@@ -170,15 +212,19 @@ class BoundSearch {
     }
     sizing->weights = box.weights;
     if (find_weights(*sizing)) return true;
-    box.weights = sizing->weights;
+    weights_ = box.weights = sizing->weights;
     if (!map_sizes || phases.is_mean()) return false;
-    for (const Resources& weights : {box.weights, kTimeAlone, kSlicesAlone}) {
+    ClassResources time_alone;
+    time_alone.fill({1.0});
+    ClassResources slices_alone;
+    slices_alone.fill({0.0, 1.0});
+    for (const ClassResources& weights : {box.weights, time_alone, slices_alone}) {
       if (maps_lack_room(*sizing, weights)) return true;
     }
     return false;
   }
 
-  bool maps_lack_room(Sizing& sizing, const Resources& weights) {
+  bool maps_lack_room(Sizing& sizing, const ClassResources& weights) {
     for (const double as_is : {0.0, 0.4, 0.8}) {
       for (int parts = 1; parts <= 5; ++parts) {
         sizing.map = {.parts = parts, .as_is = as_is};
@@ -192,7 +238,7 @@ class BoundSearch {
     return false;
   }
 
-  bool lacks_room(Sizing& sizing, const Resources& weights) {
+  bool lacks_room(Sizing& sizing, const ClassResources& weights) {
     sizing.weights = weights;
     return lack(sizing).size > kBoundTolerance;
   }
@@ -201,10 +247,9 @@ class BoundSearch {
   /// have by them: the next ones are those that show most by all ways that were least so far
   /// (cutting planes, Kelley 1960).
   bool find_weights(Sizing& sizing) {
-    Resources best = sizing.weights;
+    ClassResources best = sizing.weights;
     double most = -kInfinity;
-    std::vector<Resources> lacks;
-    constexpr int kMostSteps = 40;
+    std::vector<ClassResources> lacks;
     for (int step = 0; step < kMostSteps; ++step) {
       const LeastSize lacking = lack(sizing);
       if (lacking.size > kBoundTolerance) return true;
@@ -213,16 +258,22 @@ class BoundSearch {
         best = sizing.weights;
       }
       lacks.push_back(lacking.used);
-      const GameSolution game = best_weights(lacks);
-      if (game.value <= most + 1e-7) break;
-      sizing.weights = game.weights;
+      const GameSolution game = best_weights(lacks, classes_);
+      if (game.value <= std::max(most, 0.0) + 1e-7) break;
+      // Half-way to the best so far, since the solution is of few uses at first.
+      for (std::size_t c = classes_.begin; c < classes_.end; ++c) {
+        for (std::size_t i = 0; i < best[c].size(); ++i) {
+          sizing.weights[c][i] = std::midpoint(best[c][i], game.weights[c][i]);
+        }
+      }
     }
     sizing.weights = best;
     return false;
   }
 
   /// Measures pieces for an iteration that takes so long. Nothing: it cannot.
-  [[nodiscard]] std::optional<Sizing> sizing_of(double ms, const Phases& phases, bool replicas,
+  [[nodiscard]] std::optional<Sizing> sizing_of(double ms, const Phases& phases,
+                                                std::optional<std::size_t> replicas,
                                                 const Box& box) const {
     double slowest = kInfinity;
     double base_ms = 0.0;
@@ -233,7 +284,7 @@ class BoundSearch {
       least_used_ms = std::min(least_used_ms, alike.base_ms + fixed_ms_ / alike.speed);
     }
     double left_ms = ms - phases.constant_ms;
-    if (replicas) left_ms -= phases.compute * (fixed_ms_ / slowest + replica_once_ms_);
+    if (replicas) left_ms -= phases.compute * (fixed_ms_ / slowest + replicas_[*replicas].once_ms);
     const double waiting_ms = box.waiting_ms();
     // Some device has slices.
     const double shared_ms =
@@ -250,6 +301,7 @@ class BoundSearch {
                   .most = {0.0, phases.compute > 0.0 ? 0.0 : kInfinity,
                            box.replicas.ms > 0.0 ? box.replicas.high : kInfinity,
                            std::max(box.columns.high, 0.5), std::max(box.ids.high, 0.5), 1.0},
+                  .classes = classes_,
                   .most_of_mean = is_mean ? phases.most_of_mean() : 1.0,
                   .replicas = replicas,
                   .devices = devices_};
@@ -279,24 +331,33 @@ class BoundSearch {
       const LeastSize least = least_.of(tables_[t], uses_[t], sizing);
       if (least.size == kInfinity) return {};
       needed.size += tables_[t].tables * least.size;
-      for (std::size_t i = 0; i < least.used.size(); ++i) {
-        needed.used[i] += tables_[t].tables * least.used[i];
+      for (std::size_t c = classes_.begin; c < classes_.end; ++c) {
+        for (std::size_t i = 0; i < least.used[c].size(); ++i) {
+          needed.used[c][i] += tables_[t].tables * least.used[c][i];
+        }
       }
     }
     double room = 0.0;
-    Resources rooms{};
     for (const AlikeDevices& alike : sizing.devices) {
       const Resources of_device = sizing.room_of(alike);
-      double weighed = 0.0;
-      for (std::size_t i = 0; i < rooms.size(); ++i) {
-        rooms[i] += alike.devices * of_device[i];
-        weighed += sizing.weights[i] * of_device[i];
+      // A device may be of the class by which it has most room.
+      double most = -kInfinity;
+      std::size_t of_class = classes_.begin;
+      for (std::size_t c = classes_.begin; c < classes_.end; ++c) {
+        const double weighed =
+            std::inner_product(of_device.begin(), of_device.end(), sizing.weights[c].begin(), 0.0);
+        if (weighed <= most) continue;
+        most = weighed;
+        of_class = c;
       }
-      room += alike.devices * sizing.map(std::min(1.0, weighed * (1.0 + kBoundTolerance)));
+      room += alike.devices * sizing.map(std::min(1.0, most * (1.0 + kBoundTolerance)));
+      for (std::size_t i = 0; i < of_device.size(); ++i) {
+        needed.used[of_class][i] -= alike.devices * of_device[i];
+      }
     }
     needed.size = needed.size / room - 1.0;
-    for (std::size_t i = 0; i < rooms.size(); ++i) {
-      needed.used[i] = (needed.used[i] - rooms[i]) / task_.devices;
+    for (Resources& of_class : needed.used) {
+      for (double& used : of_class) used /= task_.devices;
     }
     return needed;
   }
@@ -306,13 +367,15 @@ class BoundSearch {
   std::vector<AlikeDevices> devices_;
   std::vector<Phases> phases_;
   double fixed_ms_;
-  double replica_once_ms_ = kInfinity;
+  ClassRange classes_{};
+  std::optional<std::size_t> possible_{};                  ///< Class of replicas.
+  ClassResources weights_{};                               ///< That showed most before.
+  std::array<Replicas, kWidthClasses.size()> replicas_{};  ///< By their class.
   double bit_ms_ = 0.0;  ///< A device's part of what a bit of all lookups takes.
   int all_tables_ = 0;
   int column_step_ = 0;  ///< Columns of any device are a multiple.
   LeastSizes least_;
   std::vector<PieceUses> uses_;  ///< By tables_, of the sizing that is looked at.
-  double replicas_ms_ = 0.0;     ///< Time of all tables that may be replicas.
   double bits_ = 0.0;
 };
 
@@ -375,6 +438,7 @@ double cost_bound_ms(const GpuSpec& gpu, const NetworkSpec& network, const Task&
     raise(Look::kMapped, 2.0 * low, precision);
     raise(Look::kBoxes, 1.5 * low, precision);
   }
+  if (search.distinguish_widths()) raise(Look::kBoxes, 1.15 * low, std::max(precision, 2e-3));
   return with_host(low);
 }
 

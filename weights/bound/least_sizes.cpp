@@ -1,6 +1,7 @@
 #include "weights/bound/least_sizes.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <numbers>
@@ -21,10 +22,10 @@ void keep_less(const LeastSize& other, LeastSize& least) {
   if (other.size < least.size) least = other;
 }
 
-double weighed(const Resources& used, const Sizing& sizing) {
+double weighed(const Resources& used, const Resources& weights) {
   if (used[kTime] == kInfinity || used[kSlices] == kInfinity) return kInfinity;
   double size = 0.0;
-  for (std::size_t i = 0; i < used.size(); ++i) size += sizing.weights[i] * used[i];
+  for (std::size_t i = 0; i < used.size(); ++i) size += weights[i] * used[i];
   return size;
 }
 
@@ -136,59 +137,82 @@ class PieceMeter {
   double more_bits_ = -kInfinity;
 };
 
-/// The least by unit of columns, and of which width it is.
+/// Of row blocks: all of a class of devices, and of a width.
+struct BlockShape {
+  std::size_t of_class = 0;
+  std::size_t width = 0;
+};
+
+/// The least by unit of columns, and of which shape it is.
 struct LeastByUnit {
   double size = kInfinity;
-  std::size_t width = 0;
+  BlockShape shape{};
 
-  void keep(double of_width, std::size_t i) {
-    const double other = of_width / static_cast<double>(i + 1);
+  void keep(double of_width, const BlockShape& of) {
+    const double other = of_width / static_cast<double>(of.width + 1);
     if (other >= size) return;
     size = other;
-    width = i;
+    shape = of;
   }
 };
 
 /// Lowers `sizes` [units - 1] to those of row blocks of so many columns.
 void lower_to_blocks(const PieceUses::RowCut& cut, const Resources& rounding, bool may_be_grid,
                      const Sizing& sizing, std::vector<LeastSize>& sizes) {
-  const std::vector<PieceUses::Blocks>& blocks = cut.of_widths;
-  // A block outweighs rounding by what it has of its own, or else by no columns and ids.
-  double rounded = weighed(rounding, sizing);
-  const std::size_t first = may_be_grid ? 0 : blocks.size() - 1;
-  bool outweighs = true;
-  for (std::size_t i = first; i < blocks.size(); ++i) {
-    outweighs &= weighed(blocks[i].each, sizing) >= rounded;
-  }
-  if (!outweighs) rounded = 0.0;
-  const auto part_of = [&](std::size_t width) {
-    return outweighs ? blocks[width].part : blocks[width].part_of_slices;
+  const bool rounds = std::ranges::any_of(rounding, [](double used) { return used > 0.0; });
+  const std::size_t first = may_be_grid ? 0 : sizes.size() - 1;
+  const auto blocks = [&](const BlockShape& shape) -> const PieceUses::Blocks& {
+    return cut.of_classes[shape.of_class][shape.width];
   };
-  // Blocks of one column may be of different widths.
+  const auto weighed_in = [&](const BlockShape& shape, const Resources& used) {
+    return weighed(used, sizing.weights[shape.of_class]);
+  };
+  const auto for_classes = [&](std::size_t width, const auto& see) {
+    for (std::size_t c = sizing.classes.begin; c < sizing.classes.end; ++c) {
+      if (width < cut.of_classes[c].size()) see(BlockShape{.of_class = c, .width = width});
+    }
+  };
+  std::array<double, kWidthClasses.size()> rounded{};
+  for (std::size_t c = sizing.classes.begin; c < sizing.classes.end; ++c) {
+    rounded[c] = weighed(rounding, sizing.weights[c]);
+  }
+  // A block outweighs rounding by what it has of its own, or else by no columns and ids.
+  bool outweighs = true;
+  for (std::size_t i = first; i < sizes.size() && rounds; ++i) {
+    for_classes(i, [&](const BlockShape& shape) {
+      outweighs &= weighed_in(shape, blocks(shape).each) >= rounded[shape.of_class];
+    });
+  }
+  const auto part_of = [&](const BlockShape& shape) {
+    return outweighs ? blocks(shape).part : blocks(shape).part_of_slices;
+  };
+  // Blocks of one column may be of different shapes.
   LeastByUnit least_each;
   LeastByUnit least_all;
   LeastByUnit least_fitting;
   double mapped_by_unit = sizing.map.as_is < 1.0 ? kInfinity : 0.0;
   double largest_part = 0.0;
-  for (std::size_t i = first; i < blocks.size(); ++i) {
-    const PieceUses::Blocks& uses = blocks[i];
+  for (std::size_t i = first; i < sizes.size(); ++i) {
     const double units = static_cast<double>(i + 1);
-    const double part = part_of(i);
-    if (part > 0.0) {
-      const double each = weighed(uses.each, sizing) - rounded;
+    for_classes(i, [&](const BlockShape& shape) {
+      const PieceUses::Blocks& uses = blocks(shape);
+      const double part = part_of(shape);
+      if (part == 0.0) return;
+      const double each =
+          weighed_in(shape, uses.each) - (outweighs ? rounded[shape.of_class] : 0.0);
       const double all =
-          weighed(uses.all, sizing) - (outweighs ? 0.0 : weighed(uses.exchanged, sizing));
-      least_each.keep(each, i);
-      least_all.keep(all, i);
+          weighed_in(shape, uses.all) - (outweighs ? 0.0 : weighed_in(shape, uses.exchanged));
+      least_each.keep(each, shape);
+      least_all.keep(all, shape);
       // The larger a block is, the less counts what each has; but it has to fit.
-      least_fitting.keep(all + each / part, i);
+      least_fitting.keep(all + each / part, shape);
       if (sizing.map.as_is < 1.0) {
         const double mapped =
             all > 0.0 ? all * sizing.map.least_slope(each, each + part * all) : 0.0;
         mapped_by_unit = std::min(mapped_by_unit, mapped / units);
       }
       largest_part = std::max(largest_part, part);
-    }
+    });
     if (largest_part == 0.0) continue;
     const double count = std::max(cut.blocks, std::ceil((1.0 - kRounding) / largest_part));
     if (count >= cut.end) continue;
@@ -197,22 +221,24 @@ void lower_to_blocks(const PieceUses::RowCut& cut, const Resources& rounding, bo
     const double size = (1.0 - kRounding) * units * std::max(by_unit, mapped_by_unit);
     if (size >= sizes[i].size) continue;
     sizes[i] = {.size = size};
-    const auto add_each = [&](double times, std::size_t width) {
-      times *= units / static_cast<double>(width + 1);
-      add(blocks[width].each, times, sizes[i].used);
-      if (outweighs) add(rounding, -times, sizes[i].used);
+    const auto add_times = [&](double times, const BlockShape& shape, const Resources& used) {
+      add(used, times * units / static_cast<double>(shape.width + 1),
+          sizes[i].used[shape.of_class]);
     };
-    const auto add_all = [&](std::size_t width) {
-      const double times = units / static_cast<double>(width + 1);
-      add(blocks[width].all, times, sizes[i].used);
-      if (!outweighs) add(blocks[width].exchanged, -times, sizes[i].used);
+    const auto add_each = [&](double times, const BlockShape& shape) {
+      add_times(times, shape, blocks(shape).each);
+      if (outweighs) add_times(-times, shape, rounding);
     };
-    const bool by_count = counted >= least_fitting.size;
-    add_all((by_count ? least_all : least_fitting).width);
-    if (by_count) {
-      add_each(count, least_each.width);
+    const auto add_all = [&](const BlockShape& shape) {
+      add_times(1.0, shape, blocks(shape).all);
+      if (!outweighs) add_times(-1.0, shape, blocks(shape).exchanged);
+    };
+    if (counted >= least_fitting.size) {
+      add_all(least_all.shape);
+      add_each(count, least_each.shape);
     } else {
-      add_each(1.0 / part_of(least_fitting.width), least_fitting.width);
+      add_all(least_fitting.shape);
+      add_each(1.0 / part_of(least_fitting.shape), least_fitting.shape);
     }
   }
 }
@@ -269,26 +295,34 @@ Resources Sizing::room_of(const AlikeDevices& device) const {
 }
 
 void LeastSizes::measure(const TablePieces& table, const Sizing& sizing, PieceUses& uses) {
-  const PieceMeter meter(sizing, table.slices.front().ms_per_bit);
-  uses.slices.clear();
-  for (const Piece& piece : table.slices) uses.slices.push_back(meter.of_slice(piece));
+  const PieceMeter meter(sizing, table.slices.front().front().ms_per_bit);
+  const auto measure_classes = [&](const auto& pieces, auto& all, const auto& measured) {
+    all.resize(pieces.size());
+    for (std::size_t c = sizing.classes.begin; c < sizing.classes.end; ++c) {
+      all[c].clear();
+      for (const auto& piece : pieces[c]) all[c].push_back(measured(piece));
+    }
+  };
+  measure_classes(table.slices, uses.slices,
+                  [&](const Piece& piece) { return meter.of_slice(piece); });
   uses.blocks.resize(table.blocks.size());
   if (!table.blocks.empty()) {
-    uses.rounding = meter.rounding_of(table.blocks.front().of_widths.front());
+    uses.rounding = meter.rounding_of(table.blocks.front().of_classes.front().front());
   }
   for (std::size_t i = 0; i < table.blocks.size(); ++i) {
     PieceUses::RowCut& cut = uses.blocks[i];
     cut.blocks = table.blocks[i].blocks;
     cut.end = i + 1 < table.blocks.size() ? table.blocks[i + 1].blocks : kInfinity;
-    cut.of_widths.clear();
-    for (const BlockPieces& pieces : table.blocks[i].of_widths) {
-      cut.of_widths.push_back(meter.of_blocks(pieces, uses.rounding));
-    }
+    measure_classes(table.blocks[i].of_classes, cut.of_classes, [&](const BlockPieces& pieces) {
+      return meter.of_blocks(pieces, uses.rounding);
+    });
   }
   uses.replica.clear();
-  if (!sizing.replicas || !table.replica) return;
+  if (!sizing.replicas || table.replicas.empty()) return;
+  const std::optional<ReplicaPiece>& replica = table.replicas[*sizing.replicas];
+  if (!replica) return;
   for (const AlikeDevices& alike : sizing.devices) {
-    uses.replica.push_back(meter.of_replica(*table.replica, alike));
+    uses.replica.push_back(meter.of_replica(*replica, alike));
   }
 }
 
@@ -300,7 +334,7 @@ void LeastSizes::cut_columns() {
   if (units > kMostUnits) {
     double by_unit = kInfinity;
     for (std::size_t n = 1; n <= units; ++n) {
-      by_unit = std::min(by_unit, of_slices_[n - 1] / static_cast<double>(n));
+      by_unit = std::min(by_unit, of_slices_[n - 1].size / static_cast<double>(n));
       of_columns_[n] = (1.0 - kRounding) * by_unit * static_cast<double>(n);
       last_[n] = n;
     }
@@ -308,7 +342,7 @@ void LeastSizes::cut_columns() {
   }
   for (std::size_t n = 1; n <= units; ++n) {
     for (std::size_t of_last = 1; of_last <= n; ++of_last) {
-      const double size = of_slices_[of_last - 1] + of_columns_[n - of_last];
+      const double size = of_slices_[of_last - 1].size + of_columns_[n - of_last];
       if (size >= of_columns_[n]) continue;
       of_columns_[n] = size;
       last_[n] = of_last;
@@ -319,21 +353,36 @@ void LeastSizes::cut_columns() {
 LeastSize LeastSizes::of_columns(const PieceUses& uses, std::size_t units) const {
   LeastSize least{.size = of_columns_[units]};
   if (least.size == kInfinity) return {};
-  for (; units > 0; units -= last_[units]) add(uses.slices[last_[units] - 1], 1.0, least.used);
+  for (; units > 0; units -= last_[units]) {
+    const std::size_t width = last_[units] - 1;
+    const std::size_t of_class = of_slices_[width].of_class;
+    add(uses.slices[of_class][width], 1.0, least.used[of_class]);
+  }
   return least;
 }
 
 LeastSize LeastSizes::of(const TablePieces& table, const PieceUses& uses, const Sizing& sizing) {
-  const auto size_of = [&](const Resources& used) {
-    return used[kTime] == kInfinity ? kInfinity
-                                    : sizing.map((1.0 - kRounding) * weighed(used, sizing));
+  const auto size_of = [&](const Resources& used, std::size_t of_class) {
+    return used[kTime] == kInfinity
+               ? kInfinity
+               : sizing.map((1.0 - kRounding) * weighed(used, sizing.weights[of_class]));
   };
-  const std::size_t units = table.slices.size();
+  const std::size_t units = table.slices.front().size();
+  const bool may_cut = table.may_cut_columns || table.may_be_grid;
+  of_slices_.assign(units, {});
+  for (std::size_t c = sizing.classes.begin; c < sizing.classes.end; ++c) {
+    for (std::size_t i = may_cut ? 0 : units - 1; i < uses.slices[c].size(); ++i) {
+      const double size = size_of(uses.slices[c][i], c);
+      if (size < of_slices_[i].size) of_slices_[i] = {.size = size, .of_class = c};
+    }
+  }
   LeastSize least;
-  if (table.may_be_whole) least = {.size = size_of(uses.slices.back()), .used = uses.slices.back()};
-  if (table.may_cut_columns || table.may_be_grid) {
-    of_slices_.clear();
-    for (const Resources& used : uses.slices) of_slices_.push_back(size_of(used));
+  if (table.may_be_whole && of_slices_.back().size < kInfinity) {
+    const auto& [size, of_class] = of_slices_.back();
+    least.size = size;
+    least.used[of_class] = uses.slices[of_class].back();
+  }
+  if (may_cut) {
     cut_columns();
     if (table.may_cut_columns) keep_less(of_columns(uses, units), least);
   }
@@ -348,15 +397,27 @@ LeastSize LeastSizes::of(const TablePieces& table, const PieceUses& uses, const 
       if (blocks.size + of_columns_[units - of_rows] >= least.size) continue;
       least = of_columns(uses, units - of_rows);
       least.size += blocks.size;
-      add(blocks.used, 1.0, least.used);
+      for (std::size_t c = sizing.classes.begin; c < sizing.classes.end; ++c) {
+        add(blocks.used[c], 1.0, least.used[c]);
+      }
     }
   }
   if (!uses.replica.empty()) {
     LeastSize sum{.size = 0.0};
+    // It is on devices of all classes: on each it takes no less than by that which makes it least.
     for (std::size_t i = 0; i < uses.replica.size(); ++i) {
       const int devices = sizing.devices[i].devices;
-      sum.size += devices * size_of(uses.replica[i]);
-      add(uses.replica[i], devices, sum.used);
+      double size = kInfinity;
+      std::size_t of_class = sizing.classes.begin;
+      for (std::size_t c = sizing.classes.begin; c < sizing.classes.end; ++c) {
+        const double in_class = size_of(uses.replica[i], c);
+        if (in_class < size) {
+          size = in_class;
+          of_class = c;
+        }
+      }
+      sum.size += devices * size;
+      add(uses.replica[i], devices, sum.used[of_class]);
     }
     keep_less(sum, least);
   }

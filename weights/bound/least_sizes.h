@@ -3,13 +3,12 @@
 #include <array>
 #include <cstddef>
 #include <limits>
+#include <optional>
 #include <vector>
 
 #include "weights/bound/table_pieces.h"
 
 namespace neuroshard {
-
-inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 /// A map of sizes in [0, 1] that is superadditive and maps 1 to 1 ("dual feasible function"): what
 /// fits in a bin also does by mapped sizes, by which large pieces may be larger. A mixture of two
@@ -28,6 +27,15 @@ struct SizeMap {
 /// included. kSlices: for operators of slices, beside the least that all wait for.
 enum Resource { kTime, kSlices, kReplicas, kColumns, kIds, kBytes };
 using Resources = std::array<double, 6>;
+using ClassResources = std::array<Resources, kWidthClasses.size()>;
+
+/// From kWidthClasses: the first alone, or others, of which each device is of one.
+struct ClassRange {
+  std::size_t begin = 0;
+  std::size_t end = 1;
+
+  [[nodiscard]] std::size_t count() const { return end - begin; }
+};
 
 /// Devices that can take each other's place.
 struct AlikeDevices {
@@ -47,12 +55,13 @@ struct Sizing {
   double column_ms = 0.0;
   double id_ms = 0.0;
   Resources most{};
-  Resources weights{1.0};
+  ClassRange classes{};
+  ClassResources weights{};
   /// One device may have so many times the most columns, and ids, which are then those of the mean.
   double most_of_mean = 1.0;
   double bit_ms =
       0.0;  ///< Lookups whose bit takes so long, of a device, are taken to be many tables'.
-  bool replicas = false;  ///< Whether there are any.
+  std::optional<std::size_t> replicas{};  ///< Their class. Nothing: there are none.
   std::vector<AlikeDevices> devices;
   SizeMap map{};
 
@@ -66,7 +75,7 @@ struct Sizing {
 /// The least that the pieces of a table come to on all devices, and what that takes of resources.
 struct LeastSize {
   double size = kInfinity;
-  Resources used{};
+  ClassResources used{};
 };
 
 /// The pieces of a table take so much of devices, however resources weigh.
@@ -85,10 +94,11 @@ struct PieceUses {
   struct RowCut {
     double blocks = 2.0;
     double end = 0.0;
-    std::vector<Blocks> of_widths;
+    std::vector<std::vector<Blocks>> of_classes;
   };
-  std::vector<Resources> slices;   ///< Slices that do not fit take infinite time.
-  std::vector<RowCut> blocks;      ///< As in TablePieces.
+  /// As in TablePieces. Slices that do not fit take infinite time.
+  std::vector<std::vector<Resources>> slices;
+  std::vector<RowCut> blocks;
   Resources rounding{};            ///< So much less each block may take.
   std::vector<Resources> replica;  ///< By Sizing::devices; empty: it may not be one.
 };
@@ -101,12 +111,17 @@ class LeastSizes {
   [[nodiscard]] LeastSize of(const TablePieces& table, const PieceUses& uses, const Sizing& sizing);
 
  private:
+  struct Slice {
+    double size = kInfinity;
+    std::size_t of_class = 0;  ///< By which it is least.
+  };
+
   /// The least sums of slices whose units come to 0, 1, ... all.
   void cut_columns();
   [[nodiscard]] LeastSize of_columns(const PieceUses& uses, std::size_t units) const;
 
   // Kept from call to call, by units of columns.
-  std::vector<double> of_slices_;
+  std::vector<Slice> of_slices_;
   std::vector<double> of_columns_;
   std::vector<std::size_t> last_;  ///< Units of the last of such slices.
   std::vector<LeastSize> of_blocks_;

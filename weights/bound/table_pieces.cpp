@@ -18,8 +18,6 @@
 namespace neuroshard {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
 bool in_group(const Task& task, int table) {
   return std::ranges::any_of(task.groups, [&](const TableGroup& group) {
     return std::ranges::count(group.tables, table) > 0;
@@ -28,7 +26,7 @@ bool in_group(const Task& task, int table) {
 
 /// Fewer blocks are looked at more closely, unless tables are many.
 constexpr int kFewBlocks = 32;
-constexpr std::size_t kManyTables = 500;
+constexpr std::size_t kManyTables = 30;
 
 /// Tables with a whole number of outputs a sample have a multiple of so many columns on any device.
 int column_step_of(const Table& table) {
@@ -65,20 +63,27 @@ class PieceMaker {
     pieces.column_step = column_step_of(whole);
     Table table = whole;
     table.access_histogram = of_batch_(whole);
-    for (int dim = kDimMultiple; dim <= whole.dim; dim += kDimMultiple) {
-      table.dim = dim;
-      pieces.slices.push_back(slice_of(table));
+    for (const WidthClass& of_class : kWidthClasses) {
+      std::vector<Piece>& slices = pieces.slices.emplace_back();
+      const int most = std::min(whole.dim, of_class.most);
+      for (table.dim = kDimMultiple; table.dim <= most; table.dim += kDimMultiple) {
+        slices.push_back(slice_of(table, of_class));
+      }
     }
+    table.dim = whole.dim;
     if (may_be_blocks) pieces.blocks = row_blocks_of(table);
     if (allows(ShardingKind::kReplicate) && may_be_everywhere(index)) {
-      pieces.replica = replica_of(index);
+      for (const WidthClass& of_class : kWidthClasses) {
+        std::optional<ReplicaPiece>& replica = pieces.replicas.emplace_back();
+        if (whole.dim <= of_class.most) replica = replica_of(index, of_class);
+      }
     }
     return pieces;
   }
 
  private:
-  [[nodiscard]] Piece slice_of(const Table& table) const {
-    const OperatorPart part = operator_part(gpu_, table, samples_);
+  [[nodiscard]] Piece slice_of(const Table& table, const WidthClass& of_class) const {
+    const OperatorPart part = operator_part(gpu_, table, of_class.least, samples_);
     return {.added_ms = part.added_ms,
             .ms_per_bit = part.ms_per_bit,
             .bits = std::log2(static_cast<double>(table.rows)),
@@ -106,21 +111,26 @@ class PieceMaker {
   }
 
   void add_blocks(Table table, double blocks, std::vector<RowBlocks>& all) const {
-    RowBlocks found{.blocks = blocks, .of_widths = {}};
+    RowBlocks found{.blocks = blocks};
     const int whole = table.dim;
-    found.of_widths.reserve(static_cast<std::size_t>(whole / kDimMultiple));
-    for (table.dim = kDimMultiple; table.dim <= whole; table.dim += kDimMultiple) {
-      found.of_widths.push_back(blocks_of(table, blocks));
-      // Blocks that save more than they take say nothing.
-      if (found.of_widths.back().each.added_ms < 0.0) return;
+    for (const WidthClass& of_class : kWidthClasses) {
+      std::vector<BlockPieces>& of_widths = found.of_classes.emplace_back();
+      const int most = std::min(whole, of_class.most);
+      for (table.dim = kDimMultiple; table.dim <= most; table.dim += kDimMultiple) {
+        of_widths.push_back(blocks_of(table, of_class, blocks));
+        // Blocks that save more than they take say nothing.
+        if (of_widths.back().each.added_ms < 0.0) return;
+      }
     }
     all.push_back(std::move(found));
   }
 
-  [[nodiscard]] BlockPieces blocks_of(const Table& table, double blocks) const {
+  [[nodiscard]] BlockPieces blocks_of(const Table& table, const WidthClass& of_class,
+                                      double blocks) const {
     const std::vector<double>& shares = table.row_shares;
-    const BlocksPart part = blocks_part(gpu_, table, samples_, shares.empty(), blocks);
-    Piece together = slice_of(table);
+    const BlocksPart part =
+        blocks_part(gpu_, table, of_class.least, samples_, shares.empty(), blocks);
+    Piece together = slice_of(table, of_class);
     together.added_ms = part.lookups.added_ms;
     together.once_ms = part.lookups.once_ms;
     if (!shares.empty()) {
@@ -159,10 +169,11 @@ class PieceMaker {
     return !in_group(task_, index);
   }
 
-  [[nodiscard]] ReplicaPiece replica_of(int index) const {
+  [[nodiscard]] ReplicaPiece replica_of(int index, const WidthClass& of_class) const {
     Table table = in_replica_operator(task_.tables[static_cast<std::size_t>(index)]);
     table.access_histogram = of_device_(table);
-    const OperatorPart part = operator_part(gpu_, table, samples_of_replicas(task_));
+    const OperatorPart part =
+        operator_part(gpu_, table, of_class.least, samples_of_replicas(task_));
     const double slowest =
         task_.device_list.empty()
             ? 1.0

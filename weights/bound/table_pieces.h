@@ -1,5 +1,7 @@
 #pragma once
 
+#include <array>
+#include <limits>
 #include <optional>
 #include <vector>
 
@@ -7,6 +9,20 @@
 #include "neuroshard/task.h"
 
 namespace neuroshard {
+
+inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+/// Devices by the columns of their widest slice: an operator looks up all of its tables with the
+/// threads of that one. A slice with fewer columns than `least` takes as long there as one of
+/// `least` in what is by thread; one with more than `most` is not there.
+struct WidthClass {
+  int least = 0;
+  int most = std::numeric_limits<int>::max();
+};
+
+/// Any device is of the first, and of one of the others.
+inline constexpr std::array<WidthClass, 5> kWidthClasses{
+    {{}, {.most = 32}, {.least = 36, .most = 64}, {.least = 68, .most = 128}, {.least = 132}}};
 
 /// A slice takes at least so much of its device, beside whatever else is there.
 struct Piece {
@@ -34,7 +50,7 @@ struct BlockPieces {
 /// For so many blocks of rows, or more.
 struct RowBlocks {
   double blocks = 2.0;
-  std::vector<BlockPieces> of_widths;  ///< [columns / 4 - 1]
+  std::vector<std::vector<BlockPieces>> of_classes{};  ///< [class][columns / 4 - 1]
 };
 
 /// A replica takes so much of every device.
@@ -46,15 +62,16 @@ struct ReplicaPiece {
 
 /// In which ways plans may have a table, and what it takes then.
 struct TablePieces {
-  int tables = 1;             ///< Alike.
-  int column_step = 1;        ///< Columns of any pieces are a multiple.
-  std::vector<Piece> slices;  ///< [columns / 4 - 1], of all rows.
+  int tables = 1;                          ///< Alike.
+  int column_step = 1;                     ///< Columns of any pieces are a multiple.
+  std::vector<std::vector<Piece>> slices;  ///< [class][columns / 4 - 1], of all rows.
   /// By the least number of row blocks that they are for, from 2. Empty: it may not be cut by rows.
   std::vector<RowBlocks> blocks;
   bool may_be_whole = false;
   bool may_cut_columns = false;
   bool may_be_grid = false;  ///< Cut by columns and rows; some columns may have all rows.
-  std::optional<ReplicaPiece> replica{};
+  /// Beside replicas of classes. Empty: it may not be one.
+  std::vector<std::optional<ReplicaPiece>> replicas{};
 };
 
 /// The pieces of all tables; of those that are alike together. `task` has no ids that are still to

@@ -153,9 +153,9 @@ struct Once {
   }
 };
 
-OperatorPart part_of(const GpuSpec& gpu, const LookedUp& looked_up) {
+OperatorPart part_of(const GpuSpec& gpu, const LookedUp& looked_up, int widest) {
   Passes added;
-  add_table(gpu, looked_up, looked_up.table.dim, added);
+  add_table(gpu, looked_up, std::max(widest, looked_up.table.dim), added);
   Once of_table;
   of_table.see(looked_up);
   Passes once;
@@ -187,16 +187,17 @@ AnalyticCompute analytic_compute(const GpuSpec& gpu, std::span<const Table> tabl
 
 double operator_fixed_ms(const GpuSpec& gpu) { return kFixedPasses.on(gpu).total_ms(); }
 
-OperatorPart operator_part(const GpuSpec& gpu, const Table& table, double samples) {
-  return part_of(gpu, LookedUp(gpu, table, samples));
+OperatorPart operator_part(const GpuSpec& gpu, const Table& table, int widest, double samples) {
+  return part_of(gpu, LookedUp(gpu, table, samples), widest);
 }
 
-BlocksPart blocks_part(const GpuSpec& gpu, Table table, double samples, bool even, double blocks) {
+BlocksPart blocks_part(const GpuSpec& gpu, Table table, int widest, double samples, bool even,
+                       double blocks) {
   table.pooling = table.pooling == Pooling::kMean ? Pooling::kSum : table.pooling;
   LookedUp all(gpu, table, samples);
   table.pooling_factor = 0.0;
   LookedUp bags(gpu, table, samples);
-  const double bags_ms = part_of(gpu, bags).added_ms;
+  const double bags_ms = part_of(gpu, bags, widest).added_ms;
   // Each block has the cache to itself: together they miss as often as a table with all caches.
   double misses_of_cache = 0.0;
   all.misses = all.profile.distinct_rows;
@@ -207,15 +208,15 @@ BlocksPart blocks_part(const GpuSpec& gpu, Table table, double samples, bool eve
     misses_of_cache = cached * touches_saved(all.profile, blocks * cached);
     all.misses = rows_from_memory(all.profile, blocks * cached) + blocks * misses_of_cache;
   }
-  OperatorPart lookups = part_of(gpu, all);
+  OperatorPart lookups = part_of(gpu, all, widest);
   lookups.added_ms -= bags_ms;
-  const double once_ms = part_of(gpu, bags).once_ms;
+  const double once_ms = part_of(gpu, bags, widest).once_ms;
   const double frequent_rows = all.work.frequent_rows > 1.0 ? all.work.frequent_rows : 0.0;
   lookups.once_ms = once_ms;
   if (frequent_rows > 0.0) lookups.once_ms += kAnyFrequent.milliseconds(gpu);
   bags.misses = misses_of_cache;
   return {.lookups = lookups,
-          .each_ms = 2.0 * bags_ms - part_of(gpu, bags).added_ms,
+          .each_ms = 2.0 * bags_ms - part_of(gpu, bags, widest).added_ms,
           .each_once_ms = once_ms,
           .frequent_rows = frequent_rows};
 }

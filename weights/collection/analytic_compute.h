@@ -27,15 +27,17 @@ struct AnalyticCompute {
 /// Any operator takes so long, of however few tables.
 [[nodiscard]] double operator_fixed_ms(const GpuSpec& gpu);
 
-/// A table's part of an operator. Alone it takes operator_fixed_ms() + added_ms + once_ms +
-/// ms_per_bit * log2(rows). Beside other tables it adds at least added_ms, with the rows of all
-/// tables in the logarithm, and the operator has at least once_ms of any of its tables.
+/// A table's part of an operator whose widest row has `widest` columns, or as many as the table.
+/// Alone it takes operator_fixed_ms() + added_ms + once_ms + ms_per_bit * log2(rows). Beside other
+/// tables it adds at least added_ms, with the rows of all tables in the logarithm, and the operator
+/// has at least once_ms of any of its tables.
 struct OperatorPart {
   double added_ms = 0.0;
   double ms_per_bit = 0.0;  ///< By bits of row numbers that are sorted.
   double once_ms = 0.0;
 };
-[[nodiscard]] OperatorPart operator_part(const GpuSpec& gpu, const Table& table, double samples);
+[[nodiscard]] OperatorPart operator_part(const GpuSpec& gpu, const Table& table, int widest,
+                                         double samples);
 
 /// At least so much of a table that is cut into blocks of rows: `lookups` of all blocks together,
 /// and `each_ms` of each. Rows that are cached and bits that are sorted make it no sum of blocks,
@@ -47,8 +49,9 @@ struct BlocksPart {
   double frequent_rows = 0.0;  ///< Sum over all blocks, in proportion. 0: nothing is known of them.
 };
 /// The tangent is exact for so many equal `blocks`, but for the sort; of infinitely many each row
-/// is read once. `even`: all rows are looked up alike; else nothing is said of rows.
-[[nodiscard]] BlocksPart blocks_part(const GpuSpec& gpu, Table table, double samples, bool even,
-                                     double blocks);
+/// is read once. `even`: all rows are looked up alike; else nothing is said of rows. `widest` as
+/// above.
+[[nodiscard]] BlocksPart blocks_part(const GpuSpec& gpu, Table table, int widest, double samples,
+                                     bool even, double blocks);
 
 }  // namespace neuroshard

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 #include <vector>
 
 #include "core/base/random.h"
@@ -176,6 +177,47 @@ TEST(CostBound, KnowsThatFiveTablesAreTwoOnSomeOfFourDevices) {
   const Plan plan{.slices = whole_tables(task), .shards = {{0, 4}, {1}, {2}, {3}}};
   EXPECT_GT(bound_of(machine, task), 0.95 * price(machine, task, plan));
   EXPECT_LE(bound_of(machine, task), price(machine, task, plan));
+}
+
+TEST(CostBound, KnowsThatNarrowTablesTakeLongerBesideWideOnes) {
+  const Hardware& machine = hardware_named("h100");
+  constexpr int kWide = 8;
+  constexpr int kNarrow = 24;
+  Task task = twins(kWide + kNarrow, 4);
+  task.memory_bytes = bytes_from_gib(500.0);
+  for (int t = 0; t < kWide + kNarrow; ++t) {
+    Table& table = task.tables[static_cast<std::size_t>(t)];
+    if (t >= kWide) table.dim = 16;
+    table.pooling_factor = t < kWide ? 1.0 : 60.0;
+  }
+  // By how many wide tables and narrow ones each device has.
+  double least = kInfinity;
+  std::vector<std::vector<int>> wide;
+  std::vector<std::vector<int>> narrow;
+  for (const auto& [count, all] : {std::pair(kWide, &wide), std::pair(kNarrow, &narrow)}) {
+    for (int a = 0; a <= count; ++a) {
+      for (int b = 0; a + b <= count; ++b) {
+        for (int c = 0; a + b + c <= count; ++c) all->push_back({a, b, c, count - a - b - c});
+      }
+    }
+  }
+  for (const std::vector<int>& of_wide : wide) {
+    if (!std::ranges::is_sorted(of_wide)) continue;  // Devices are alike.
+    for (const std::vector<int>& of_narrow : narrow) {
+      Plan plan{.slices = whole_tables(task), .shards = {}};
+      int next_wide = 0;
+      int next_narrow = kWide;
+      for (std::size_t d = 0; d < 4; ++d) {
+        std::vector<int>& shard = plan.shards.emplace_back();
+        for (int i = 0; i < of_wide[d]; ++i) shard.push_back(next_wide++);
+        for (int i = 0; i < of_narrow[d]; ++i) shard.push_back(next_narrow++);
+      }
+      least = std::min(least, price(machine, task, plan));
+    }
+  }
+  const double bound_ms = bound_of(machine, task);
+  EXPECT_LE(bound_ms, least);
+  EXPECT_GT(bound_ms, 0.92 * least);  // Each table alone: 0.82.
 }
 
 TEST(CostBound, IsInfiniteWhereNothingFits) {
