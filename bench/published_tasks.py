@@ -4,11 +4,14 @@ import json
 import random
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
 from torchrec.distributed.planner.types import Topology
-from torchrec.modules.embedding_configs import DataType, EmbeddingBagConfig
-from torchrec.modules.embedding_modules import EmbeddingBagCollection
+from torchrec.distributed.embedding import EmbeddingCollectionSharder
+from torchrec.distributed.embeddingbag import EmbeddingBagCollectionSharder
+from torchrec.modules.embedding_configs import DataType, EmbeddingBagConfig, EmbeddingConfig
+from torchrec.modules.embedding_modules import EmbeddingBagCollection, EmbeddingCollection
 
 import neuroshard
 
@@ -18,6 +21,9 @@ TABLE_SETS = ROOT / "bench" / "data" / "table_sets"
 
 # Samples of an iteration, on all devices together, that costs are of.
 SAMPLES = 65536
+
+# Of all modules that model_of() makes.
+SHARDERS = [EmbeddingBagCollectionSharder(), EmbeddingCollectionSharder()]
 
 DATA_TYPES = {"fp32": DataType.FP32, "fp16": DataType.FP16, "bf16": DataType.BF16, "int8": DataType.INT8}
 
@@ -39,16 +45,18 @@ class PublishedTables:
         reserved_share: float = 0.0,
         batch_size: int | None = None,
     ) -> neuroshard.Task:
-        """Tables get the names t0, t1, ..., which modules can have."""
+        """Tables get the names t0, t1, ..., after those of modules where some are not pooled."""
+        several = len({table.pooling == "none" for table in self.tables}) > 1
         tables = [
             neuroshard.Table(
                 table.rows,
                 table.dim,
                 table.pooling_factor,
                 access_histogram=table.access_histogram,
-                name=f"t{position}",
+                name=f"{module_of(table)}.t{position}" if several else f"t{position}",
                 weight_type=weight_type,
                 optimizer=optimizer,
+                pooling=table.pooling,
             )
             for position, table in enumerate(self.tables)
         ]
@@ -95,25 +103,50 @@ def drawn_tables(count: int, seed: int) -> list[neuroshard.Table]:
     ]
 
 
+def hstu_like() -> list[neuroshard.Table]:
+    """5 tables that are not pooled, of long sequences, and 40 drawn ones."""
+    sequences = [
+        neuroshard.Table(10 ** (5 + index % 3), 128, 50.0 * (index + 1), name=f"s{index}", pooling="none")
+        for index in range(5)
+    ]
+    return sequences + drawn_tables(40, 0)
+
+
 def lookups_of_features(table: neuroshard.Table) -> list[float]:
     """Pooling factors of the features that read it, which are taken to be alike."""
     features = round(table.features)
     return [table.pooling_factor / features] * features
 
 
-def model_of(task: neuroshard.Task) -> EmbeddingBagCollection:
-    """A module of its tables, without weights."""
-    configs = [
-        EmbeddingBagConfig(
-            name=table.name,
-            num_embeddings=table.rows,
-            embedding_dim=table.dim,
-            feature_names=[f"of_{table.name}_{feature}" for feature in range(round(table.features))],
-            data_type=DATA_TYPES[table.weight_type],
-        )
-        for table in task.tables
-    ]
-    return EmbeddingBagCollection(tables=configs, device=torch.device("meta"))
+def module_of(table: neuroshard.Table) -> str:
+    return "sequences" if table.pooling == "none" else "pooled"
+
+
+def name_in_module(table: neuroshard.Table) -> str:
+    return table.name.rpartition(".")[2]
+
+
+def model_of(task: neuroshard.Task) -> torch.nn.Module:
+    """A module of its tables, without weights; two, by module_of(), where some are not pooled."""
+
+    def arguments(table: neuroshard.Table) -> dict[str, Any]:
+        return {
+            "name": name_in_module(table),
+            "num_embeddings": table.rows,
+            "embedding_dim": table.dim,
+            "feature_names": [f"of_{name_in_module(table)}_{feature}" for feature in range(round(table.features))],
+            "data_type": DATA_TYPES[table.weight_type],
+        }
+
+    bags = [EmbeddingBagConfig(**arguments(table)) for table in task.tables if table.pooling != "none"]
+    sequences = [EmbeddingConfig(**arguments(table)) for table in task.tables if table.pooling == "none"]
+    meta = torch.device("meta")
+    pooled: torch.nn.Module = EmbeddingBagCollection(tables=bags, device=meta)
+    if not sequences:
+        return pooled
+    return torch.nn.ModuleDict(
+        {"pooled": pooled, "sequences": EmbeddingCollection(tables=sequences, device=meta)}
+    )
 
 
 def a100_topology(devices: int, memory_bytes: int) -> Topology:

@@ -18,20 +18,23 @@ from typing import Any, NamedTuple
 warnings.filterwarnings("ignore")
 
 import torch
-from published_tasks import a100_topology, drawn_tables, lookups_of_features, model_of, table_set
-from torchrec.distributed.embedding import EmbeddingCollectionSharder
-from torchrec.distributed.embeddingbag import EmbeddingBagCollectionSharder
+from published_tasks import (
+    SHARDERS,
+    a100_topology,
+    drawn_tables,
+    hstu_like,
+    lookups_of_features,
+    model_of,
+    table_set,
+)
 from torchrec.distributed.planner.storage_reservations import FixedPercentageStorageReservation
 from torchrec.distributed.planner.types import ParameterConstraints
-from torchrec.modules.embedding_configs import EmbeddingConfig
-from torchrec.modules.embedding_modules import EmbeddingCollection
 
 import neuroshard
 from neuroshard.torchrec import NeuroShardPlanner, PricedPlan
 
 GIB = 1 << 30
 NO_DEADLINE_MS = 1e9  # For our searches.
-SHARDERS = [EmbeddingBagCollectionSharder(), EmbeddingCollectionSharder()]
 
 
 class Case(NamedTuple):
@@ -57,8 +60,8 @@ class Case(NamedTuple):
         }
 
 
-def pooled(tables: list[neuroshard.Table]) -> tuple[torch.nn.Module, dict[str, list[float]]]:
-    """A module of these tables, and lookups of their features."""
+def modules(tables: list[neuroshard.Table]) -> tuple[torch.nn.Module, dict[str, list[float]]]:
+    """Modules of these tables, and lookups of their features."""
     task = neuroshard.Task(tables, devices=1, memory_bytes=1)
     return model_of(task), {table.name: lookups_of_features(table) for table in task.tables}
 
@@ -69,30 +72,14 @@ def cases() -> Iterator[Case]:
         ("DLRM, at most 10 M rows", table_set("dlrm_criteo1tb_cap10M")),
     ):
         task = tables.task(1, 1)
-        model, lookups = pooled(list(task.tables))
+        model, lookups = modules(list(task.tables))
         for ranks in (8, 16):
             yield Case(f"{name}, {ranks} ranks", model, lookups, ranks, 80)
     for ranks in (8, 16):
-        model, lookups = pooled(drawn_tables(500, ranks))
+        model, lookups = modules(drawn_tables(500, ranks))
         yield Case(f"500 drawn tables, {ranks} ranks", model, lookups, ranks, 80)
-    sequences = {f"s{index}": (10 ** (5 + index % 3), 50.0 * (index + 1)) for index in range(5)}
-    model, lookups = pooled(drawn_tables(40, 0))
-    hstu = torch.nn.ModuleDict(
-        {
-            "sequences": EmbeddingCollection(
-                tables=[
-                    EmbeddingConfig(
-                        name=name, num_embeddings=rows, embedding_dim=128, feature_names=[f"of_{name}"]
-                    )
-                    for name, (rows, _) in sequences.items()
-                ],
-                device=torch.device("meta"),
-            ),
-            "pooled": model,
-        }
-    )
-    lengths = {name: [length] for name, (_, length) in sequences.items()}
-    yield Case("HSTU-like, 8 ranks", hstu, {**lookups, **lengths}, 8, 80, samples=512)
+    model, lookups = modules(hstu_like())
+    yield Case("HSTU-like, 8 ranks", model, lookups, 8, 80, samples=512)
 
 
 def row(case: Case, timeout: int | None) -> str:

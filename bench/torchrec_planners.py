@@ -24,15 +24,17 @@ warnings.filterwarnings("ignore")
 import torch
 from published_tasks import (
     SAMPLES,
+    SHARDERS,
     PublishedTables,
     a100_topology,
     drawn_tables,
     golden,
+    hstu_like,
     lookups_of_features,
     model_of,
+    name_in_module,
     table_set,
 )
-from torchrec.distributed.embeddingbag import EmbeddingBagCollectionSharder
 from torchrec.distributed.planner.perf_models import NoopPerfModel
 from torchrec.distributed.planner.planners import EmbeddingPlannerBase, EmbeddingShardingPlanner
 from torchrec.distributed.planner.proposers import DynamicProgrammingProposer
@@ -52,9 +54,10 @@ class Case(NamedTuple):
     devices: int
     gib: int
     """Memory of a device."""
+    samples: int = SAMPLES
 
     def task(self) -> neuroshard.Task:
-        return self.tables.task(self.devices, neuroshard.bytes_from_gib(self.gib))
+        return self.tables.task(self.devices, neuroshard.bytes_from_gib(self.gib), batch_size=self.samples)
 
 
 class Mode(NamedTuple):
@@ -97,10 +100,10 @@ class Judged:
 
 def judge(planner: EmbeddingPlannerBase, task: neuroshard.Task, topology: Topology) -> Judged | None:
     """None if the planner finds no plan."""
-    model, sharders = model_of(task), [EmbeddingBagCollectionSharder()]
+    model = model_of(task)
     start = time.process_time()
     try:
-        sharding_plan: ShardingPlan = planner.plan(model, sharders)
+        sharding_plan: ShardingPlan = planner.plan(model, SHARDERS)
     except PlannerError:
         return None
     cpu_ms = 1e3 * (time.process_time() - start)
@@ -116,12 +119,12 @@ def arguments_of(task: neuroshard.Task, kinds: Sequence[str], columns: int) -> d
     """Arguments that both planners get."""
     return {
         "topology": a100_topology(task.devices, task.memory_bytes),
-        "batch_size": SAMPLES // task.devices,
+        "batch_size": (task.batch_size or SAMPLES) // task.devices,
         "storage_reservation": FixedPercentageStorageReservation(0.0),
         "stats": [],
         "debug": False,
         "constraints": {
-            table.name: ParameterConstraints(
+            name_in_module(table): ParameterConstraints(
                 sharding_types=list(kinds),
                 compute_kernels=["fused", "dense"],
                 pooling_factors=lookups_of_features(table),
@@ -146,7 +149,9 @@ def compare(case: Case, modes: Sequence[Mode], options: argparse.Namespace) -> d
         "candidates": options.candidates,
     }
     if options.access_histograms:
-        own["access_histograms"] = {table.name: table.access_histogram for table in task.tables}
+        own["access_histograms"] = {
+            name_in_module(table): table.access_histogram for table in task.tables if table.access_histogram
+        }
     judged = {
         OURS: judge(NeuroShardPlanner(**shared, **own), task, shared["topology"]),
         f"{OURS}, unequal widths": judge(
@@ -227,6 +232,7 @@ def cases_of(options: argparse.Namespace) -> dict[str, list[Case]]:
     ):
         for devices in (8, 16):
             cases[f"{name} on {devices} devices"] = [Case(tables, devices, gib)]
+    cases["HSTU-like on 8 devices"] = [Case(PublishedTables("HSTU-like", hstu_like()), 8, 80, 4096)]
     return {title: of_set for title, of_set in cases.items() if options.only is None or options.only in title}
 
 
