@@ -13,7 +13,7 @@ from torchrec.modules.embedding_configs import BaseEmbeddingConfig, DataType, Em
 
 from neuroshard._core import Table, TableRules
 from neuroshard.errors import Error
-from neuroshard.torchrec.wrappers import collections_of
+from neuroshard.torchrec.wrappers import configs_in
 
 TABLE_WISE = ShardingType.TABLE_WISE.value
 COLUMN_WISE = ShardingType.COLUMN_WISE.value
@@ -61,6 +61,10 @@ class ModelTable:
     path: str
     """Path of its module in the model."""
     name: str
+    collection: nn.Module
+    """That the table is in: its module, or what that wraps."""
+    config: BaseEmbeddingConfig | None
+    """As the collection has it; None if it does not say."""
     min_partition: int = 0
     """Least width of its shards, unless constraints give one."""
     one_node: bool = False
@@ -97,7 +101,7 @@ class ModelTable:
         first = self.options[0]
         constraint = constraints.get(self.name)
         in_store = constraint is not None and (constraint.key_value_params is not None or constraint.use_virtual_table)
-        config = self.config()
+        config = self.config
         if in_store or (config is not None and config.use_virtual_table):
             return "it is kept in a key-value store (key_value_params, use_virtual_table)"
         if first.dependency is not None:
@@ -353,7 +357,7 @@ class ModelTable:
     def _of_features(self, setting: str, figures: Sequence[float]) -> list[float]:
         """One figure for several features is that of each. Tables whose module says nothing of features have as many
         as they have pooling factors."""
-        features = self.features() if self.config() is not None else len(self.options[0].input_lengths)
+        features = self.features() if self.config is not None else len(self.options[0].input_lengths)
         if len(figures) == 1:
             return list(figures) * features
         if len(figures) != features:
@@ -363,29 +367,16 @@ class ModelTable:
             )
         return list(figures)
 
-    def config(self) -> BaseEmbeddingConfig | None:
-        """As its module, or what that wraps, has it; None if none says."""
-        return self._collection_and_config()[1]
-
-    def _collection_and_config(self) -> tuple[nn.Module, BaseEmbeddingConfig | None]:
-        """The collection that the table is in, and what that says of it."""
-        module = self.options[0].module[1]
-        for collection, configs in collections_of(module):
-            for config in configs:
-                if config.name == self.name:
-                    return collection, config
-        return module, None
-
     def features(self) -> int:
         """How many features are looked up in the table, as its module says; 1 if it does not."""
-        config = self.config()
+        config = self.config
         return 1 if config is None else max(1, len(config.feature_names))
 
     def is_pooled(self) -> bool:
         return bool(self.options[0].is_pooled)
 
     def pools_by_mean(self) -> bool:
-        config = self.config()
+        config = self.config
         return isinstance(config, EmbeddingBagConfig) and config.pooling == PoolingType.MEAN
 
     def is_weighted(self, constraints: Constraints) -> bool:
@@ -393,8 +384,7 @@ class ModelTable:
         if not self.is_pooled():
             return False
         constraint = constraints.get(self.name)
-        collection, _ = self._collection_and_config()
-        says = getattr(collection, "is_weighted", None)
+        says = getattr(self.collection, "is_weighted", None)
         of_module = says() if callable(says) else constraint is not None and constraint.is_weighted
         return bool(of_module or self.options[0].has_feature_processor)
 
@@ -417,7 +407,7 @@ class ModelTable:
 
     def _weight_type(self) -> str:
         """Weight type; other types than the library's count as fp32, which takes no less."""
-        config = self.config()
+        config = self.config
         return WEIGHT_TYPES.get(config.data_type, "fp32") if config is not None else "fp32"
 
     def sharded(self, pieces: list[Piece]) -> ShardingOption:
@@ -497,7 +487,16 @@ def model_tables(
 ) -> list[ModelTable]:
     """The tables of which `options`, what an enumerator returned, speak: in order."""
     tables: dict[tuple[str, str], ModelTable] = {}
+    configs: dict[str, dict[str, tuple[nn.Module, BaseEmbeddingConfig]]] = {}
     for option in options:
-        table = ModelTable(option.path, option.name, min_partition, one_node, load_factor=option.cache_load_factor)
-        tables.setdefault((option.path, option.name), table).options.append(option)
+        key = (option.path, option.name)
+        if key not in tables:
+            module = option.module[1]
+            if option.path not in configs:
+                configs[option.path] = configs_in(module)
+            collection, config = configs[option.path].get(option.name, (module, None))
+            tables[key] = ModelTable(
+                *key, collection, config, min_partition, one_node, load_factor=option.cache_load_factor
+            )
+        tables[key].options.append(option)
     return list(tables.values())

@@ -131,7 +131,7 @@ def _of_constraints(constraints: Constraints) -> Iterator[str]:
 
 def _of_configs(tables: Sequence[ModelTable]) -> Iterator[str]:
     for table in tables:
-        config = table.config()
+        config = table.config
         if config is None:
             yield f"the config of {table.full_name}"
             continue

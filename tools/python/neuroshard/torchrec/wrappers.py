@@ -1,8 +1,6 @@
 """Finds what modules and sharders wrap: features that are processed, pruned or remapped before a collection looks them
 up."""
 
-from collections.abc import Iterator
-
 from torch import nn
 from torchrec.distributed.types import ModuleSharder
 from torchrec.modules.embedding_configs import BaseEmbeddingConfig
@@ -14,14 +12,15 @@ GETTERS_OF_CONFIGS = ("embedding_bag_configs", "embedding_configs")
 WRAPPED_SHARDERS = ("_ebc_sharder", "_e_sharder")
 
 
-def collections_of(module: nn.Module) -> Iterator[tuple[nn.Module, list[BaseEmbeddingConfig]]]:
-    """`module` and those within it that have tables, with these. Inner modules come first, since they know most."""
-    found = []
+def configs_in(module: nn.Module) -> dict[str, tuple[nn.Module, BaseEmbeddingConfig]]:
+    """By name of a table: the collection that has it, `module` or one within it, and what that says of it. Of several
+    the innermost counts, since it knows most."""
+    found: dict[str, tuple[nn.Module, BaseEmbeddingConfig]] = {}
     for inner in module.modules():
         getter = next((getattr(inner, name) for name in GETTERS_OF_CONFIGS if hasattr(inner, name)), None)
         if getter is not None:
-            found.append((inner, list(getter())))
-    yield from reversed(found)
+            found.update({config.name: (inner, config) for config in getter()})
+    return found
 
 
 def inner_sharder(sharder: ModuleSharder[nn.Module]) -> ModuleSharder[nn.Module]:
