@@ -41,6 +41,28 @@ FIELD(ns_replan_options, unspent_bytes, 64);
 FIELD(ns_replan_options, small_moves_share, 72);
 FIELD(ns_replan_options, small_moves_bytes, 80);
 
+STRUCT(ns_groups_options, 72);
+FIELD(ns_groups_options, size, 0);
+FIELD(ns_groups_options, deadline_ms, 8);
+FIELD(ns_groups_options, stop, 16);
+FIELD(ns_groups_options, sizes, 24);
+FIELD(ns_groups_options, size_count, 32);
+FIELD(ns_groups_options, layout, 40);
+FIELD(ns_groups_options, iterations, 48);
+FIELD(ns_groups_options, share, 56);
+FIELD(ns_groups_options, weights_only, 64);
+FIELD(ns_groups_options, reserved, 68);
+
+STRUCT(ns_group_cost, 56);
+FIELD(ns_group_cost, size, 0);
+FIELD(ns_group_cost, copies, 4);
+FIELD(ns_group_cost, layout, 8);
+FIELD(ns_group_cost, cost_ms, 16);
+FIELD(ns_group_cost, iteration_ms, 24);
+FIELD(ns_group_cost, averaging_ms, 32);
+FIELD(ns_group_cost, iterations, 40);
+FIELD(ns_group_cost, averaged_bytes, 48);
+
 STRUCT(ns_explain_options, 32);
 FIELD(ns_explain_options, size, 0);
 FIELD(ns_explain_options, deadline_ms, 8);

@@ -24,6 +24,7 @@ struct Free {
   void operator()(ns_planner* planner) const { ns_planner_free(planner); }
   void operator()(ns_stop_source* source) const { ns_stop_source_free(source); }
   void operator()(ns_plan* plan) const { ns_plan_free(plan); }
+  void operator()(ns_groups* groups) const { ns_groups_free(groups); }
   void operator()(char* text) const { ns_string_free(text); }
 };
 template <typename T>

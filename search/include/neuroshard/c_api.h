@@ -27,7 +27,7 @@ extern "C" {
 
 /// Version of this interface, which only grows: a program works with a library whose
 /// ns_abi_version() is not below the NS_ABI_VERSION that it was compiled with.
-#define NS_ABI_VERSION 14
+#define NS_ABI_VERSION 15
 int32_t ns_abi_version(void);
 
 /// Version of the library in use, e.g. "0.1.0".
@@ -179,6 +179,59 @@ typedef struct ns_replan_options {
 /// (ns_plan_get_moves). Since version 3.
 ns_status ns_planner_replan(const ns_planner* planner, const ns_plan* running, const ns_task* task,
                             const ns_replan_options* options, ns_plan** plan);
+
+/// Devices in groups that each hold all tables (docs/device_groups.md): what each size and layout
+/// of groups costs, with plans. Since version 15.
+typedef struct ns_groups ns_groups;
+
+/// Options of ns_planner_plan_groups(). Since version 15.
+typedef struct ns_groups_options {
+  size_t size;
+  double deadline_ms;          ///< Deadline as in ns_plan_options, for all sizes together.
+  const ns_stop_source* stop;  ///< May be NULL.
+  const int32_t* sizes;        ///< Devices of a group. Each divides those of the task.
+  size_t size_count;           ///< 0: all sizes that can be planned; `sizes` may be NULL.
+  const char* layout;          ///< "consecutive" or "interleaved". NULL: both.
+  double iterations;           ///< Iterations between two averagings, 1 to 1e9. 0: see `share`.
+  double share;                ///< Averaging takes this share of the time, up to 1. 0: 0.05.
+  int32_t weights_only;        ///< Not 0: the state of optimizers is not averaged.
+  int32_t reserved;
+} ns_groups_options;
+
+/// Plans the devices of `task` in groups. `options` may be NULL. A size or layout that the task
+/// cannot have is NS_INVALID_INPUT. With NS_INFEASIBLE no size has a plan, and there is an
+/// ns_groups that says why; free it like any other. Since version 15.
+ns_status ns_planner_plan_groups(const ns_planner* planner, const ns_task* task,
+                                 const ns_groups_options* options, ns_groups** groups);
+
+/// One way to group the devices. Since version 15.
+typedef struct ns_group_cost {
+  int32_t size;            ///< Devices of a group.
+  int32_t copies;          ///< Number of groups.
+  const char* layout;      ///< "consecutive" or "interleaved".
+  double cost_ms;          ///< An iteration with its part of the averaging. Infinite: no plan.
+  double iteration_ms;     ///< An iteration without it. Infinite: no plan.
+  double averaging_ms;     ///< One averaging.
+  double iterations;       ///< Iterations between two averagings. 0: there is nothing to average.
+  int64_t averaged_bytes;  ///< Bytes that the device averages which stores most.
+} ns_group_cost;
+/// Writes the costs, by size, then layout, as ns_plan_get_slices() does. Since version 15.
+ns_status ns_groups_get_costs(const ns_groups* groups, ns_group_cost* costs, size_t capacity,
+                              size_t* count);
+/// Tells the place of the cheapest among the costs. The status is NS_INFEASIBLE if no size has a
+/// plan. Since version 15.
+ns_status ns_groups_get_best(const ns_groups* groups, size_t* index);
+/// Writes why each size was left out though none were asked for, "size: reason", as
+/// ns_plan_get_slices() does. The texts are good as long as `groups`. Since version 15.
+ns_status ns_groups_get_left_out(const ns_groups* groups, const char** reasons, size_t capacity,
+                                 size_t* count);
+/// Makes a handle of its own for one group as a task: its devices and its part of the batch. All
+/// functions take it. `index` is the place among the costs. Since version 15.
+ns_status ns_groups_get_task(const ns_groups* groups, size_t index, ns_task** task);
+/// Makes a handle of its own for the plan of that task. Returns as ns_planner_plan() does. Since
+/// version 15.
+ns_status ns_groups_get_plan(const ns_groups* groups, size_t index, ns_plan** plan);
+void ns_groups_free(ns_groups* groups);
 
 /// Makes the plan that JSON as in docs/plan_format.md states, at most 2^28 bytes, with its costs.
 /// Fails if it does not place every row and column of every table once; it may need more memory

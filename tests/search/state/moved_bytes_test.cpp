@@ -68,7 +68,7 @@ std::vector<StateSlice> slices_of(const std::vector<std::pair<int, int>>& widths
   return slices;
 }
 
-constexpr std::int64_t kColumn = 100 * 4;
+constexpr std::int64_t kColumnBytes = 100 * 4;
 
 TEST(MovedBytes, SlicesHaveTheColumnsThatTheirDevicesHold) {
   Counted job(job_of({{32, 0}, {32, 1}, {16, 2}, {16, 0}}));
@@ -77,14 +77,16 @@ TEST(MovedBytes, SlicesHaveTheColumnsThatTheirDevicesHold) {
               ElementsAre(80, 32, 0, 64));
   EXPECT_EQ(job.moved.of_slices(slices_of({{16, 0}, {32, 1}, {32, 0}, {16, 2}})), 0);
   // The slice of device 1 goes to device 3, or is cut there.
-  EXPECT_EQ(job.moved.of_slices(slices_of({{32, 0}, {32, 3}, {16, 2}, {16, 0}})), 32 * kColumn);
+  EXPECT_EQ(job.moved.of_slices(slices_of({{32, 0}, {32, 3}, {16, 2}, {16, 0}})),
+            32 * kColumnBytes);
   EXPECT_THAT(job.moved.first_columns(slices_of({{32, 0}, {8, 3}, {24, 1}, {16, 2}, {16, 0}})),
               ElementsAre(0, 56, 32, 64, 80));
   // Columns are handed on to a neighbour.
-  EXPECT_EQ(job.moved.of_slices(slices_of({{28, 0}, {36, 1}, {16, 2}, {16, 0}})), 4 * kColumn);
+  EXPECT_EQ(job.moved.of_slices(slices_of({{28, 0}, {36, 1}, {16, 2}, {16, 0}})), 4 * kColumnBytes);
   // Device 2 gets all.
-  EXPECT_EQ(job.moved.of_slices(slices_of({{96, 2}})), 80 * kColumn);
-  EXPECT_EQ(job.moved.of_everywhere(0, Way::kReplica), (3 * 96 + 48 - 32 - 16 + 48 - 48) * kColumn);
+  EXPECT_EQ(job.moved.of_slices(slices_of({{96, 2}})), 80 * kColumnBytes);
+  EXPECT_EQ(job.moved.of_everywhere(0, Way::kReplica),
+            (3 * 96 + 48 - 32 - 16 + 48 - 48) * kColumnBytes);
 }
 
 /// The least that any order of the slices moves.
