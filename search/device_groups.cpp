@@ -13,19 +13,31 @@ namespace {
 
 int devices_in_node(const Task& task) { return std::min(task.devices_per_node, task.devices); }
 
-/// Where the devices of a group are, and those that it averages with.
+/// Devices of a block, a node or one of a level, by what they have to do with each other.
 struct Peers {
-  int group_in_node;     ///< Devices of a group that share a node: each averages by a ring.
-  int averaged_in_node;  ///< Devices that average with each other and share a node.
+  int of_group;  ///< Devices of one group: each averages by a ring.
+  int averaged;  ///< Devices that average with each other.
 };
 
-Peers peers_of(const Task& task, const DeviceGroups& groups) {
-  const int in_node = devices_in_node(task);
+/// `block`: its devices, all of the task's at most.
+Peers peers_in(int block, const Task& task, const DeviceGroups& groups) {
   const int copies = task.devices / groups.size;
-  const int averaged = groups.layout == GroupLayout::kConsecutive
-                           ? std::max(1, in_node / groups.size)
-                           : std::min(in_node, copies);
-  return {.group_in_node = in_node / averaged, .averaged_in_node = averaged};
+  const int averaged = groups.layout == GroupLayout::kConsecutive ? std::max(1, block / groups.size)
+                                                                  : std::min(block, copies);
+  return {.of_group = block / averaged, .averaged = averaged};
+}
+
+/// Levels as so many devices see them of which `in_block` are in a block; those that hold them all
+/// make no difference.
+std::vector<LinkLevel> levels_of(const Task& task, const DeviceGroups& groups, int Peers::*in_block,
+                                 int devices) {
+  std::vector<LinkLevel> levels;
+  if (!task.links) return levels;
+  for (const LinkLevel& level : task.links->levels) {
+    const int seen = peers_in(std::min(level.devices, task.devices), task, groups).*in_block;
+    if (seen < devices) levels.push_back({seen, level.gb_s});
+  }
+  return levels;
 }
 
 /// Device `device` of group `group`.
@@ -60,13 +72,19 @@ void require_groups(const Task& task, const DeviceGroups& groups) {
     throw Error("groups of " + size + " devices do not divide the " + std::to_string(task.devices) +
                 " of the task; give a divisor of them");
   }
-  const int node = devices_in_node(task);
   const int copies = task.devices / groups.size;
-  const int in_node = groups.layout == GroupLayout::kConsecutive ? groups.size : copies;
-  if (task.devices % node != 0 || (in_node % node != 0 && node % in_node != 0)) {
+  const int side_by_side = groups.layout == GroupLayout::kConsecutive ? groups.size : copies;
+  const auto require_blocks = [&](int block, const char* blocks) {
+    if (task.devices % block == 0 && (side_by_side % block == 0 || block % side_by_side == 0)) {
+      return;
+    }
     throw Error("groups of " + size + " devices, " + std::string(name_of(groups.layout)) +
-                ", do not fit nodes of " + std::to_string(node) +
-                "; give a size of which nodes are multiples, or the other way round");
+                ", do not fit " + blocks + " of " + std::to_string(block) +
+                "; give a size of which " + blocks + " are multiples, or the other way round");
+  };
+  require_blocks(devices_in_node(task), "nodes");
+  for (const LinkLevel& level : task.links.value_or(NodeLinks{}).levels) {
+    require_blocks(std::min(level.devices, task.devices), "blocks");
   }
   for (const Table& table : task.tables) {
     if (copies == 1 || !table.rules.limit_devices()) continue;
@@ -101,14 +119,14 @@ Task task_of_group(const Task& task, const DeviceGroups& groups, const NodeNetwo
   for (Table& table : group.tables) {
     table.memory.batch_size = part_of(table.memory.batch_size, groups.size, task.devices);
   }
-  const Peers peers = peers_of(task, groups);
-  group.devices_per_node = peers.group_in_node;
-  const NodeLinks links = links_in_parts(task, network, peers.averaged_in_node);
+  const Peers peers = peers_in(devices_in_node(task), task, groups);
+  group.devices_per_node = peers.of_group;
+  NodeLinks links = links_in_parts(task, network, peers.averaged);
+  links.levels = levels_of(task, groups, &Peers::of_group, groups.size);
   // Where groups fill nodes, or lie within one that shares nothing, the models know them as they
   // are.
-  const bool shares =
-      peers.averaged_in_node > 1 && (links.node_gb_s > 0.0 || links.host_gb_s > 0.0);
-  const bool scattered = peers.group_in_node < std::min(task.devices_per_node, groups.size);
+  const bool shares = peers.averaged > 1 && (links.node_gb_s > 0.0 || links.host_gb_s > 0.0);
+  const bool scattered = peers.of_group < std::min(task.devices_per_node, groups.size);
   if (task.links || shares || scattered) group.links = links;
   return group;
 }
@@ -117,9 +135,10 @@ AveragingTime averaging_time(const Task& task, const DeviceGroups& groups,
                              const NodeNetwork& network) {
   const int copies = task.devices / groups.size;
   if (copies == 1) return {};
-  const Peers peers = peers_of(task, groups);
-  const NodeLinks links = links_in_parts(task, network, peers.group_in_node);
-  const FilledNodes nodes(copies, peers.averaged_in_node);
+  const Peers peers = peers_in(devices_in_node(task), task, groups);
+  NodeLinks links = links_in_parts(task, network, peers.of_group);
+  links.levels = levels_of(task, groups, &Peers::averaged, copies);
+  const FilledNodes nodes(copies, peers.averaged);
   constexpr double kMbOfGib = 1073.741824;
   return {.latency_ms = all_reduce_base_ms(nodes),
           .ms_per_gib = kMbOfGib * all_reduce_ms_per_mb(nodes, links)};

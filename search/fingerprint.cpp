@@ -159,6 +159,7 @@ void add_links(Items& items, const NodeLinks& links) {
       items.add(name, links.*gb_s);
     }
   }
+  for (const LinkLevel& level : links.levels) items.add("level", level.devices, level.gb_s);
 }
 
 void add_task(Items& items, const Task& task) {

@@ -40,18 +40,24 @@ inline constexpr double kBetweenNodesRate = 0.85;
          0.005 * std::ceil(std::log2(nodes.count));
 }
 
-/// Milliseconds that an all-reduce takes for each MB: rings in nodes, and between them each
-/// device's part; both at once. Data between devices goes through their host, if that has a limit.
-/// `links`: stated in full, but for what is no limit.
+/// Milliseconds that an all-reduce takes for each MB: rings in nodes, and beyond the blocks of each
+/// level the part of a device of a block; all at once. Data between devices goes through their
+/// host, if that has a limit. `links`: stated in full, but for what is no limit.
 [[nodiscard]] inline double all_reduce_ms_per_mb(const FilledNodes& nodes, const NodeLinks& links) {
   const double n = nodes.devices;
   const double between_gb_s = links.node_gb_s > 0.0
                                   ? std::min(links.between_nodes_gb_s, links.node_gb_s / n)
                                   : links.between_nodes_gb_s;
   const double host = links.host_gb_s > 0.0 ? (n - 1.0) / links.host_gb_s : 0.0;
-  return 2.0 *
-         std::max({(n - 1.0) / n / (in_node_gb_s(links, n) * all_reduce_rate(n)), host,
-                   (nodes.count - 1.0) / nodes.count / n / (between_gb_s * kBetweenNodesRate)});
+  const auto beyond = [](const FilledNodes& blocks, double gb_s) {
+    return (blocks.count - 1.0) / blocks.count / blocks.devices / (gb_s * kBetweenNodesRate);
+  };
+  double longest = std::max({(n - 1.0) / n / (in_node_gb_s(links, n) * all_reduce_rate(n)), host,
+                             beyond(nodes, between_gb_s)});
+  for (const LinkLevel& level : links.levels) {
+    longest = std::max(longest, beyond(FilledNodes(nodes.count * n, level.devices), level.gb_s));
+  }
+  return 2.0 * longest;
 }
 
 }  // namespace neuroshard

@@ -137,6 +137,7 @@ NodeLinks NodeNetwork::links_with(NodeLinks stated) const {
   for (const NodeLinkField& field : kNodeLinkFields) {
     if (stated.*field.gb_s == 0.0) stated.*field.gb_s = links.*field.gb_s;
   }
+  if (stated.levels.empty()) stated.levels = links.levels;
   return stated;
 }
 

@@ -37,6 +37,10 @@ std::string nodes_text(int devices_per_node, const std::optional<NodeLinks>& lin
     stated.append(stated.empty() ? "" : ", ").append(name).append(" ");
     stated += shortest_text((*links).*gb_s);
   }
+  for (const LinkLevel& level : links->levels) {
+    stated.append(stated.empty() ? "" : ", ").append(shortest_text(level.gb_s)).append(" beyond ");
+    stated += counted(static_cast<std::uint64_t>(level.devices), "device");
+  }
   return text + ", with links" + (stated.empty() ? " as the weights know them" : ": " + stated);
 }
 

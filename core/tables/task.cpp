@@ -298,6 +298,29 @@ void validate(const Table& table, const std::string& where) {
 
 namespace {
 
+void validate_levels(const Task& task, const std::string& where) {
+  int inner = task.devices_per_node;
+  for (std::size_t i = 0; i < task.links->levels.size(); ++i) {
+    const LinkLevel& level = task.links->levels[i];
+    const auto fail = [&](const std::string& problem) {
+      throw Error(in_place(where, "links: level " + std::to_string(i) + ": " + problem));
+    };
+    const std::string devices = "devices is " + std::to_string(level.devices);
+    if (level.devices < inner || level.devices > kMaxDevices || level.devices % inner != 0) {
+      fail(devices + "; give a multiple of the " + std::to_string(inner) +
+           " of a block of the level before, or of a node, up to " + std::to_string(kMaxDevices));
+    }
+    if (task.devices > level.devices && task.devices % level.devices != 0) {
+      fail(devices + ", and the " + std::to_string(task.devices) +
+           " of the task do not fill such blocks; give a divisor of them, or leave the level out");
+    }
+    if (!(level.gb_s >= kLeastGbPerSecond && level.gb_s <= kMostGbPerSecond)) {
+      fail("gb_s is " + shortest_text(level.gb_s) + "; give GB/s between 0.001 and 1e6");
+    }
+    inner = level.devices;
+  }
+}
+
 void validate_links(const NodeLinks& links, const std::string& where) {
   for (const auto& [name, field] : kNodeLinkFields) {
     const double gb_s = links.*field;
@@ -320,7 +343,10 @@ void validate(const Task& task, const std::string& where) {
                                     "; give a number between 1 and " +
                                     std::to_string(kMaxDevices)));
   }
-  if (task.links) validate_links(*task.links, where);
+  if (task.links) {
+    validate_links(*task.links, where);
+    validate_levels(task, where);
+  }
   if (const std::optional<std::string> problem = exchange_problem_of(task.exchange)) {
     throw Error(in_place(where, "exchange: " + *problem));
   }

@@ -97,6 +97,15 @@ NodeLinks read_links(const JsonObject& object) {
   for (const auto& [name, gb_s] : kNodeLinkFields) {
     links.*gb_s = object.number_if_any(name, kLeastGbPerSecond, kMostGbPerSecond).value_or(0.0);
   }
+  if (object.has("levels")) {
+    for (const JsonValue item : object.array("levels")) {
+      const JsonObject level(
+          item, object.place("levels") + ": level " + std::to_string(links.levels.size()));
+      links.levels.push_back({level.small_integer("devices", 1, kMaxDevices),
+                              level.number("gb_s", kLeastGbPerSecond, kMostGbPerSecond)});
+      level.reject_unknown_fields();
+    }
+  }
   object.reject_unknown_fields();
   return links;
 }

@@ -67,6 +67,63 @@ TEST(DeviceGroups, ShareWhatNodesHaveTogether) {
   EXPECT_EQ(within.links->node_gb_s, 40.0);
 }
 
+/// In blocks of 32 devices.
+Task task_in_pods(int devices) {
+  Task task = grouped_task(devices);
+  task.links = NodeLinks{.levels = {{32, 5.0}}};
+  return task;
+}
+
+// By each pair of devices: those that share a block of the group's task share one of the task.
+TEST(DeviceGroups, SeeLevelsAsTheirDevicesDo) {
+  const Task task = task_in_pods(128);
+  for (const int size : {1, 2, 4, 8, 16, 32, 64}) {
+    for (const GroupLayout layout : all_group_layouts()) {
+      SCOPED_TRACE(std::to_string(size) + std::string(name_of(layout)));
+      const Task group = task_of_group(task, {size, layout}, kNodesOfEight);
+      EXPECT_NO_THROW(validate(group));
+      const int copies = 128 / size;
+      const auto device_in_all = [&](int d) {
+        return layout == GroupLayout::kConsecutive ? size + d : d * copies + 1;
+      };
+      const auto blocks_differ = [](int a, int b, int block) { return a / block != b / block; };
+      for (int a = 0; a < size; ++a) {
+        for (int b = 0; b < size; ++b) {
+          bool beyond = false;
+          for (const LinkLevel& level : group.links->levels) {
+            EXPECT_EQ(level.gb_s, 5.0);
+            beyond = blocks_differ(a, b, level.devices);
+          }
+          ASSERT_EQ(beyond, blocks_differ(device_in_all(a), device_in_all(b), 32)) << a << ' ' << b;
+        }
+      }
+    }
+  }
+}
+
+TEST(DeviceGroups, AverageBeyondLevels) {
+  constexpr double kGb = 1.073741824;
+  const auto ms_per_gib = [](const Task& task, const DeviceGroups& groups) {
+    return averaging_time(task, groups, kNodesOfEight).ms_per_gib;
+  };
+  // Four groups, each of one block: nothing but the links between these.
+  const DeviceGroups in_blocks{32, GroupLayout::kConsecutive};
+  const double beyond = 2.0 * 3.0 / 4.0 * kGb / (5.0 * 0.85) * 1e3;
+  EXPECT_NEAR(ms_per_gib(task_in_pods(128), in_blocks), beyond, 1e-9 * beyond);
+  // Copies are side by side, in a block: levels make no difference.
+  const DeviceGroups apart{32, GroupLayout::kInterleaved};
+  EXPECT_EQ(ms_per_gib(task_in_pods(128), apart), ms_per_gib(grouped_task(128), apart));
+}
+
+TEST(DeviceGroups, FitBlocksOrSayThatTheyDoNot) {
+  Task task = task_in_pods(96);
+  task.links->levels = {{24, 5.0}};
+  const auto error = message_of([&] {
+    (void)task_of_group(task, {16, GroupLayout::kConsecutive}, kNodesOfEight);
+  });
+  EXPECT_THAT(error, HasSubstr("consecutive, do not fit blocks of 24"));
+}
+
 // A ring sends 2 (n - 1) / n of what each has; links reach shares of their datasheets.
 TEST(DeviceGroups, AverageAsRingsDo) {
   constexpr double kGb = 1.073741824;

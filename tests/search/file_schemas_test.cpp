@@ -44,7 +44,7 @@ const std::vector<const char*> kSchemaTasks = {
         "memory_gb": 40, "reserved_gb": 1, "reserved_share": 0.1, "weight_type": "fp16",
         "optimizer": "adam", "batch_size": 65536, "devices_per_node": 1,
         "links": {"in_node_gb_s": 300, "between_nodes_gb_s": 25, "node_gb_s": 50, "peer_gb_s": 64,
-                  "host_gb_s": 72},
+                  "host_gb_s": 72, "levels": [{"devices": 8, "gb_s": 12.5}]},
         "exchange": {"forward": "fp16", "backward": "bf16", "ids": "int32", "forward_share": 0.5,
                      "backward_share": 0.5, "deduplicate_ids": true, "deduplicate_by_table": true,
                      "hot_rows": true},

@@ -137,6 +137,8 @@ TEST(PlanFingerprint, HeedsEverythingElse) {
   EXPECT_TRUE(is_new([](T& t, O&, M&) { t.links = NodeLinks{}; }));
   EXPECT_TRUE(is_new([](T& t, O&, M&) { t.links = NodeLinks{.in_node_gb_s = 25.0}; }));
   EXPECT_TRUE(is_new([](T& t, O&, M&) { t.links = NodeLinks{.node_gb_s = 25.0}; }));
+  EXPECT_TRUE(is_new([](T& t, O&, M&) { t.links = NodeLinks{.levels = {{16, 25.0}}}; }));
+  EXPECT_TRUE(is_new([](T& t, O&, M&) { t.links = NodeLinks{.levels = {{16, 12.5}}}; }));
   EXPECT_TRUE(is_new([](T& t, O&, M&) { t.links = NodeLinks{.peer_gb_s = 25.0}; }));
   EXPECT_TRUE(is_new([](T& t, O&, M&) { t.links = NodeLinks{.host_gb_s = 25.0}; }));
   EXPECT_TRUE(is_new([](T&, O&, M& m) { set_hardware_network(m, {8, {300.0, 25.0}}); }));

@@ -79,6 +79,33 @@ TEST(TaskFile, ReadsLinks) {
   EXPECT_THAT(error_of("25"), StartsWith("a.json: links"));
 }
 
+TEST(TaskFile, ReadsLevelsOfLinks) {
+  const std::string devices = R"("devices": 64, "devices_per_node": 4, "memory_gb": 1, )";
+  const auto task_with = [&](const std::string& levels) {
+    return task_text_with(devices + R"("links": {"levels": [)" + levels + "]}, ");
+  };
+  const TaskFile file = parse_task(
+      task_with(R"({"devices": 16, "gb_s": 25}, {"devices": 128, "gb_s": 3.5})"), "a.json");
+  EXPECT_EQ(task_of(file).links->levels, (std::vector<LinkLevel>{{16, 25.0}, {128, 3.5}}));
+  const auto error_of = [&](const std::string& levels) {
+    return message_of([&] {
+      const TaskFile stated = parse_task(task_with(levels), "a.json");
+      validate(task_of(stated), stated.where);
+    });
+  };
+  EXPECT_EQ(
+      error_of(R"({"devices": 6, "gb_s": 25})"),
+      "a.json: links: level 0: devices is 6; give a multiple of the 4 of a block of the level "
+      "before, or of a node, up to 16384");
+  EXPECT_THAT(error_of(R"({"devices": 8, "gb_s": 25}, {"devices": 12, "gb_s": 5})"),
+              HasSubstr("level 1: devices is 12; give a multiple of the 8"));
+  EXPECT_THAT(error_of(R"({"devices": 24, "gb_s": 25})"),
+              HasSubstr("level 0: devices is 24, and the 64 of the task do not fill such blocks"));
+  EXPECT_THAT(error_of(R"({"devices": 16, "gb_s": 0})"), HasSubstr("level 0: gb_s is 0"));
+  EXPECT_THAT(error_of(R"({"devices": 16, "gbs": 1})"), HasSubstr("level 0"));
+  EXPECT_THAT(error_of("7"), HasSubstr("level 0"));
+}
+
 TEST(TaskFile, ReadsRulesOnNodes) {
   const TaskFile file = parse_task(
       R"({"format": "neuroshard.task", "version": 1, "devices": 8, "memory_gb": 1,

@@ -252,7 +252,9 @@ TEST_F(BadInput, NamesFileAndFieldOfDevicesAndBatches) {
         {"--reserved-share", "nan", " is nan; give"},
         {"--reserved-gb", "1e6", ": all memory of a device, "},
         {"--in-node-gb-s", "nan", " is nan; give GB/s between 0.001 and 1e6"},
-        {"--node-gb-s", "nan", " is nan; give"}}) {
+        {"--node-gb-s", "nan", " is nan; give"},
+        {"--link-levels", "576", " '576' is no level; give devices and GB/s, as in 576:12.5"},
+        {"--link-levels", "576:x", " '576:x' is no level"}}) {
     expect_error("plan", {"--task", task, option, value}, "error: " + std::string(option) + reason);
   }
   expect_error("plan", {"--task", with(R"("reserved_share": 1)")},

@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <charconv>
 #include <chrono>
 #include <cmath>
 #include <string_view>
@@ -66,7 +67,29 @@ std::string links_note(const Task& task) {
   add("of a whole node;", task.links->node_gb_s);
   add("from device to device;", task.links->peer_gb_s);
   add("through the host of a node;", task.links->host_gb_s);
+  for (const LinkLevel& level : task.links->levels) {
+    add(("beyond blocks of " + std::to_string(level.devices) + " devices;").c_str(), level.gb_s);
+  }
   return text + " what is not stated is as in the network of the weights";
+}
+
+/// "576:12.5": blocks of so many devices, and GB/s beyond them.
+LinkLevel link_level(const std::string& text) {
+  LinkLevel level;
+  const char* const end = text.data() + text.size();
+  const auto devices = std::from_chars(text.data(), end, level.devices);
+  if (devices.ec == std::errc{} && devices.ptr != end && *devices.ptr == ':') {
+    const auto gb_s = std::from_chars(devices.ptr + 1, end, level.gb_s);
+    if (gb_s.ec == std::errc{} && gb_s.ptr == end) return level;
+  }
+  throw Error("--link-levels '" + printable(text) +
+              "' is no level; give devices and GB/s, as in 576:12.5");
+}
+
+NodeLinks stated_links(const TaskOptions& options) {
+  NodeLinks links = options.links;
+  for (const std::string& text : options.levels) links.levels.push_back(link_level(text));
+  return links;
 }
 
 void apply_links(const NodeLinks& stated, Task& task) {
@@ -75,6 +98,7 @@ void apply_links(const NodeLinks& stated, Task& task) {
   for (const auto& [name, gb_s] : kNodeLinkFields) {
     if (stated.*gb_s != 0.0) links.*gb_s = stated.*gb_s;
   }
+  if (!stated.levels.empty()) links.levels = stated.levels;
   task.links = links;
 }
 
@@ -88,7 +112,7 @@ Task complete_task(const TaskFile& file, const TaskOptions& options) {
   }
   Task task = task_of(file, other);
   if (options.devices_per_node) task.devices_per_node = *options.devices_per_node;
-  apply_links(options.links, task);
+  apply_links(stated_links(options), task);
   apply_exchange(options.exchange, task.exchange);
   apply_overlap(options.overlap, task.overlap);
   apply_host_memory(options.host_memory, task.host);
@@ -115,6 +139,7 @@ void require_ranges(const TaskOptions& options) {
     std::ranges::replace(option, '_', '-');
     throw Error("--" + option + " is nan; give GB/s between 0.001 and 1e6, or leave it out");
   }
+  (void)stated_links(options);
   ExchangeTypes any;
   apply_exchange(options.exchange, any);
   Overlap any_overlap;
@@ -197,6 +222,14 @@ void add_task_options(CLI::App& command, TaskOptions& options, DeviceLists lists
       ->type_name("N")
       ->group(group);
   add_link_options(command, options.links, group);
+  command
+      .add_option(
+          "--link-levels", options.levels,
+          "Blocks of devices beyond nodes, each with the bandwidth from a device to those of "
+          "other blocks, in place of the task file's")
+      ->delimiter(',')
+      ->type_name("DEVICES:GB/s,...")
+      ->group(group);
   add_exchange_option(command, options.exchange, group);
   add_overlap_option(command, options.overlap, group);
   add_host_memory_option(command, options.host_memory, group);

@@ -29,6 +29,7 @@ struct TaskOptions {
   std::optional<std::int64_t> memory_bytes_if_missing;
   std::optional<int> devices_per_node;
   NodeLinks links;                       ///< Fields that they state take the place of the task's.
+  std::vector<std::string> levels;       ///< Levels of links, "576:12.5", ..., likewise.
   std::vector<std::string> exchange;     ///< "forward=fp16", ..., likewise.
   std::vector<std::string> overlap;      ///< "ids", "dense_ms=3", ..., likewise.
   std::vector<std::string> host_memory;  ///< "gb=300", ..., likewise.

@@ -36,6 +36,11 @@ std::string options_of(const GroupsReport& report, const Task& group) {
     std::ranges::replace(option, '_', '-');
     text += " --" + option + ' ' + shortest_text((*group.links).*gb_s);
   }
+  const char* between = " --link-levels ";
+  for (const LinkLevel& level : group.links->levels) {
+    text += between + std::to_string(level.devices) + ':' + shortest_text(level.gb_s);
+    between = ",";
+  }
   return text;
 }
 

@@ -34,6 +34,18 @@ void check(std::span<const std::int64_t> dim_sums, std::span<const double> start
   }
 }
 
+// Time of a device beyond its blocks of all levels but nodes. Blocks are equally large, and some
+// device sends as much as any is sent.
+double levels_ms(const NetworkSpec& network, double devices, double bytes_per_peer) {
+  double longest_ms = 0.0;
+  for (const LinkLevel& level : network.links.levels) {
+    const double beyond = devices - std::min<double>(level.devices, devices);
+    longest_ms =
+        std::max(longest_ms, milliseconds(bytes_per_peer * beyond, level.gb_s * kBetweenNodesRate));
+  }
+  return longest_ms;
+}
+
 // All leave together: every device waits for data from the one that has most to send (forward)
 // or for the one that has most to receive (backward; the same bytes the other way).
 double exchange_anywhere_ms(const NetworkSpec& network, std::span<const std::int64_t> dim_sums,
@@ -53,7 +65,8 @@ double exchange_anywhere_ms(const NetworkSpec& network, std::span<const std::int
     const double intra_ms = milliseconds(bytes_per_peer * intra_peers, intra_gb_per_s);
     const double inter_ms = milliseconds(bytes_per_peer * inter_peers,
                                          network.links.between_nodes_gb_s * kBetweenNodesRate);
-    transfer_ms = std::max({transfer_ms, intra_ms, inter_ms});
+    transfer_ms =
+        std::max({transfer_ms, intra_ms, inter_ms, levels_ms(network, count, bytes_per_peer)});
   }
   return all_to_all_base_ms(nodes.count) + transfer_ms;
 }
@@ -66,7 +79,9 @@ double exchange_in_order_ms(const NetworkSpec& network, std::span<const std::int
   const auto ms_of = [&](double columns, double gb_per_s) {
     return milliseconds(column_bytes * columns, gb_per_s);
   };
-  double transfer_ms = 0.0;
+  double transfer_ms =
+      levels_ms(network, static_cast<double>(devices),
+                column_bytes * static_cast<double>(*std::ranges::max_element(dim_sums)));
   const auto per_node = static_cast<std::size_t>(network.gpus_per_node);
   for (std::size_t first = 0; first < devices; first += per_node) {
     const auto node = dim_sums.subspan(first, std::min(per_node, devices - first));

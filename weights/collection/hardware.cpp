@@ -150,6 +150,10 @@ void validate(const Hardware& hardware, const std::string& where) {
   require_number(where, "multiprocessors", hardware.gpu.multiprocessors, 1, kMostMultiprocessors);
   require_number(where, "clock_ghz", hardware.gpu.clock_ghz, kLeastClockGhz, kMostClockGhz);
   require_number(where, "devices_per_node", hardware.network.gpus_per_node, 1, kMaxDevices);
+  if (!hardware.network.links.levels.empty()) {
+    throw Error((where.empty() ? "" : where + ": ") +
+                "levels of links are those of a task; state them there");
+  }
   for (const NodeLinkField& field : kNodeLinkFields) {
     const double value = hardware.network.links.*field.gb_s;
     if (value == 0.0 && may_be_left_out(field)) continue;

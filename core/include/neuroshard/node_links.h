@@ -1,13 +1,24 @@
 #pragma once
 
 #include <compare>
+#include <vector>
 
 #pragma GCC visibility push(default)
 namespace neuroshard {
 
+/// Blocks of devices beyond which links are slower, as racks of a pod, or pods.
+struct LinkLevel {
+  int devices = 0;    ///< Devices 0 to `devices` - 1 are a block, and so on.
+  double gb_s = 0.0;  ///< A device to those of other blocks: its part of what its block has.
+
+  // NOLINTNEXTLINE(modernize-use-nullptr)
+  friend auto operator<=>(const LinkLevel&, const LinkLevel&) = default;
+  friend bool operator==(const LinkLevel&, const LinkLevel&) = default;
+};
+
 /// Bandwidths of the links between the devices of a task, in GB/s (1e9 bytes) in each direction, as
 /// on datasheets. A value of 0 is not stated: it is then that of the network that the cost models
-/// are for, and the last three are no limits.
+/// are for, and rates after the first two are no limits.
 struct NodeLinks {
   double in_node_gb_s = 0.0;        ///< A device to the others of its node.
   double between_nodes_gb_s = 0.0;  ///< A device to those of other nodes, by itself.
@@ -16,6 +27,9 @@ struct NodeLinks {
   /// All devices of a node together to each other, through their host. The value is the one
   /// reached, since no datasheet has it.
   double host_gb_s = 0.0;
+  /// Levels beyond nodes, from the smallest blocks on: each has whole blocks of the one before, and
+  /// the first has whole nodes. A task whose devices are more than a block fills blocks.
+  std::vector<LinkLevel> levels{};
 
   // clang-tidy takes the 0 that a comparison is compared with for a pointer.
   // NOLINTNEXTLINE(modernize-use-nullptr)

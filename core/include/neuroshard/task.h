@@ -194,6 +194,7 @@ void set_memory(Task& task, std::int64_t memory_bytes);
 ///   most kMostOutputColumns, or row shares at most kMaxRowShares that sum to 1 (within 0.001);
 /// * a number of the task is out of range: batch size in [0, 2^40], devices of a node in
 ///   [1, 16384], links in [0.001, 1e6] GB/s or 0, or times of an overlap in [0, 1e6] ms;
+/// * a level of links has no whole blocks of the one before, or the devices do not fill its blocks;
 /// * an exchange has a type that it may not have, or a share outside [0.001, 1];
 /// * listed devices are not as many as `devices`, or have loads out of range;
 /// * all of a device is reserved;

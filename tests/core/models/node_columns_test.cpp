@@ -86,7 +86,15 @@ TEST(NodeColumns, AreAsManyAsTheSlowestLinkCarries) {
     const int devices = per_node * (1 + below(9));
     if (devices == 1) continue;
     const auto maybe = [&](int most) { return below(2) == 0 ? 0.0 : 1.0 + below(most); };
-    const NodeLinks links{1.0 + below(300), 1.0 + below(50), maybe(99), maybe(40), maybe(300)};
+    NodeLinks links{1.0 + below(300), 1.0 + below(50), maybe(99), maybe(40), maybe(300)};
+    // Blocks of two nodes, and of all, or of three times as many.
+    for (const int block : {2 * per_node, devices, 3 * devices}) {
+      const int inner = links.levels.empty() ? per_node : links.levels.back().devices;
+      if (below(2) == 0 || block % inner != 0) continue;
+      if (devices <= block || devices % block == 0) {
+        links.levels.push_back({block, 0.5 + below(20)});
+      }
+    }
     const NodeColumns nodes(kKnown, links, devices, per_node);
     std::vector<float> dim_sums(static_cast<std::size_t>(devices));
     for (float& dims : dim_sums) dims = static_cast<float>(4 * below(100));
@@ -116,6 +124,15 @@ TEST(NodeColumns, AreAsManyAsTheSlowestLinkCarries) {
     }
     if (links.host_gb_s > 0.0) {
       slowest = std::max(slowest, *std::ranges::max_element(through_host) / links.host_gb_s);
+    }
+    for (const LinkLevel& level : links.levels) {
+      for (int from = 0; from < devices; ++from) {
+        double beyond = 0.0;
+        for (int to = 0; to < devices; ++to) {
+          if (from / level.devices != to / level.devices) beyond += dim_sums[from];
+        }
+        slowest = std::max(slowest, beyond / (0.85 * level.gb_s));
+      }
     }
     // A column of every device in the known network.
     const int known_nodes = (devices + 7) / 8;

@@ -36,13 +36,18 @@ TEST(AnalyticComm, InOrderIsWhatTheSlowestLinkCarries) {
   Random random(3, 1);
   for (int trial = 0; trial < 100; ++trial) {
     const int per_node = 1 + static_cast<int>(random.below(8));
-    const int devices = 1 + static_cast<int>(random.below(30));
-    const NetworkSpec network{
+    int devices = 1 + static_cast<int>(random.below(30));
+    NetworkSpec network{
         "test",
         per_node,
         {50.0 + static_cast<double>(random.below(100)), 5.0 + static_cast<double>(random.below(50)),
          static_cast<double>(random.below(3)) * 40.0, static_cast<double>(random.below(2)) * 12.0,
          static_cast<double>(random.below(3)) * 70.0}};
+    if (random.below(2) == 0) {  // Two nodes of a block.
+      const int block = 2 * per_node;
+      devices = block * (1 + static_cast<int>(random.below(3)));
+      network.links.levels = {{block, 1.0 + static_cast<double>(random.below(40))}};
+    }
     std::vector<std::int64_t> dims(static_cast<std::size_t>(devices));
     for (std::int64_t& dim : dims) dim = static_cast<std::int64_t>(4 * random.below(200));
     // GB that a device, or a node, sends and receives.
@@ -53,6 +58,8 @@ TEST(AnalyticComm, InOrderIsWhatTheSlowestLinkCarries) {
     std::vector<double> node_out(dims.size());
     std::vector<double> node_in(dims.size());
     std::vector<double> through_host(dims.size());
+    std::vector<double> block_out(dims.size());
+    std::vector<double> block_in(dims.size());
     for (int from = 0; from < devices; ++from) {
       for (int to = 0; to < devices; ++to) {
         if (from == to) continue;
@@ -60,6 +67,10 @@ TEST(AnalyticComm, InOrderIsWhatTheSlowestLinkCarries) {
         const bool same_node = from / per_node == to / per_node;
         (same_node ? in_node_out : beyond_out)[from] += gb;
         (same_node ? in_node_in : beyond_in)[to] += gb;
+        if (from / (2 * per_node) != to / (2 * per_node)) {
+          block_out[from] += gb;
+          block_in[to] += gb;
+        }
         if (same_node) through_host[from / per_node] += gb;
         if (same_node) continue;
         node_out[from / per_node] += gb;
@@ -82,6 +93,9 @@ TEST(AnalyticComm, InOrderIsWhatTheSlowestLinkCarries) {
       }
       for (const double gb : {beyond_out[d], beyond_in[d]}) {
         seconds = std::max(seconds, gb / (0.85 * network.links.between_nodes_gb_s));
+      }
+      for (const LinkLevel& level : network.links.levels) {
+        seconds = std::max(seconds, std::max(block_out[d], block_in[d]) / (0.85 * level.gb_s));
       }
       for (const double gb : {node_out[node], node_in[node]}) {
         if (network.links.node_gb_s > 0.0) {
@@ -150,6 +164,17 @@ TEST(AnalyticAllReduce, NodesShareTheirLinks) {
   EXPECT_EQ(analytic_all_reduce(kGpu, own, 64, 1e9),
             analytic_all_reduce(kGpu, {"test", 8, {100.0, 10.0}}, 64, 1e9));
   EXPECT_EQ(analytic_all_reduce(kGpu, shared, 64, 1e9), analytic_all_reduce(kGpu, slow, 64, 1e9));
+}
+
+// 64 devices in 2 blocks of 4 nodes of 8: the part of a device of a block goes beyond it.
+TEST(AnalyticAllReduce, LevelsCarryThePartOfADeviceOfABlock) {
+  NetworkSpec network{"test", 8, {1e6, 1e6}};
+  network.links.levels = {{32, 0.5}};
+  EXPECT_NEAR(all_reduce_transfer_ms(network, 64, 1e9) - all_reduce_transfer_ms(network, 64, 1e-9),
+              2.0 * 1e9 / 32.0 / 2.0 / (0.85 * 0.5 * 1e6), 1e-6);
+  // A block that holds all makes no difference.
+  const NetworkSpec without{"test", 8, {1e6, 1e6}};
+  EXPECT_EQ(all_reduce_transfer_ms(network, 32, 1e9), all_reduce_transfer_ms(without, 32, 1e9));
 }
 
 TEST(AnalyticAllReduce, RingsGoThroughTheHost) {

@@ -48,10 +48,16 @@ auto fields_of(S& s) {
   return std::tie(memory_bytes, base_ms, base_bytes, speed);
 }
 
+template <IsA<LinkLevel> S>
+auto fields_of(S& s) {
+  auto& [devices, gb_s] = s;
+  return std::tie(devices, gb_s);
+}
+
 template <IsA<NodeLinks> S>
 auto fields_of(S& s) {
-  auto& [in_node_gb_s, between_nodes_gb_s, node_gb_s, peer_gb_s, host_gb_s] = s;
-  return std::tie(in_node_gb_s, between_nodes_gb_s, node_gb_s, peer_gb_s, host_gb_s);
+  auto& [in_node_gb_s, between_nodes_gb_s, node_gb_s, peer_gb_s, host_gb_s, levels] = s;
+  return std::tie(in_node_gb_s, between_nodes_gb_s, node_gb_s, peer_gb_s, host_gb_s, levels);
 }
 
 template <IsA<ExchangeTypes> S>

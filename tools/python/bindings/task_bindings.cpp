@@ -3,6 +3,7 @@
 #include <nanobind/stl/array.h>
 #include <nanobind/stl/filesystem.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
@@ -76,7 +77,7 @@ NamedTask make_task(std::vector<Table> tables, Devices devices,
                   .reserved = {.bytes = reserved_bytes, .share = reserved_share},
                   .batch_size = batch_size.value_or(kDefaultBatchSize),
                   .devices_per_node = devices_per_node,
-                  .links = links,
+                  .links = std::move(links),
                   .exchange = exchange,
                   .overlap = overlap,
                   .host = host,
@@ -150,6 +151,9 @@ std::string links_text(const NodeLinks& links) {
   add("node", links.node_gb_s);
   add("peer", links.peer_gb_s);
   add("host", links.host_gb_s);
+  for (const LinkLevel& level : links.levels) {
+    add(("beyond " + std::to_string(level.devices) + " devices").c_str(), level.gb_s);
+  }
   return "NodeLinks(" + text + ")";
 }
 
@@ -158,25 +162,38 @@ void bind_links(nb::module_& module) {
       .def(
           "__init__",
           [](NodeLinks* self, double in_node_gb_s, double between_nodes_gb_s, double node_gb_s,
-             double peer_gb_s, double host_gb_s) {
+             double peer_gb_s, double host_gb_s,
+             const std::vector<std::pair<int, double>>& levels) {
             new (self) NodeLinks{.in_node_gb_s = in_node_gb_s,
                                  .between_nodes_gb_s = between_nodes_gb_s,
                                  .node_gb_s = node_gb_s,
                                  .peer_gb_s = peer_gb_s,
                                  .host_gb_s = host_gb_s};
+            for (const auto& [devices, gb_s] : levels) self->levels.push_back({devices, gb_s});
           },
           nb::kw_only(), "in_node_gb_s"_a = 0.0, "between_nodes_gb_s"_a = 0.0, "node_gb_s"_a = 0.0,
           "peer_gb_s"_a = 0.0, "host_gb_s"_a = 0.0,
+          "levels"_a = std::vector<std::pair<int, double>>(),
           "GB/s (1e9 bytes) in each direction: of a device to the others of its node, of a device "
           "to those of other nodes, of all devices of a node together to those of other nodes, of "
           "a device to each other one of its node, and of all devices of a node together to each "
           "other, through their host. 0: as in the network of the cost models' hardware, or no "
-          "limit. Tasks check them.")
+          "limit. `levels`: larger blocks, each by its devices and the GB/s of a device to those "
+          "of "
+          "other blocks. Tasks check them.")
       .def_ro("in_node_gb_s", &NodeLinks::in_node_gb_s)
       .def_ro("between_nodes_gb_s", &NodeLinks::between_nodes_gb_s)
       .def_ro("node_gb_s", &NodeLinks::node_gb_s)
       .def_ro("peer_gb_s", &NodeLinks::peer_gb_s)
       .def_ro("host_gb_s", &NodeLinks::host_gb_s)
+      .def_prop_ro("levels",
+                   [](const NodeLinks& self) {
+                     std::vector<std::pair<int, double>> levels;
+                     for (const LinkLevel& level : self.levels) {
+                       levels.emplace_back(level.devices, level.gb_s);
+                     }
+                     return levels;
+                   })
       .def(nb::self == nb::self, nb::sig("def __eq__(self, other: object, /) -> bool"))
       .def("__repr__", &links_text);
 }
@@ -195,7 +212,7 @@ void bind_task(nb::module_& module) {
             new (self) NamedTask(
                 make_task(std::move(tables), std::move(devices), memory_bytes, std::move(name),
                           std::move(notes), reserved_bytes, reserved_share, batch_size,
-                          count_buffers, devices_per_node, links,
+                          count_buffers, devices_per_node, std::move(links),
                           exchange.value_or(ExchangeTypes{}), overlap.value_or(Overlap{}),
                           host_memory.value_or(HostMemory{}), std::move(groups)));
           },
