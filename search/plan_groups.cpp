@@ -4,9 +4,11 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <utility>
 
 #include "core/base/message_text.h"
+#include "core/tables/row_popularity.h"
 #include "neuroshard/error.h"
 #include "neuroshard/task_models.h"
 #include "search/planner_impl.h"
@@ -55,17 +57,64 @@ void require_plannable(const CostModels& models, const Task& group) {
               format_bytes(total_room_bytes(group)));
 }
 
+/// What is averaged after so many iterations of `batch` samples in all groups.
+StoragePrice averaged(const GroupsRequest& request, std::int64_t batch, double iterations) {
+  return {
+      .optimizer_state = request.optimizer_state,
+      .touched_in_samples = request.touched_rows ? iterations * static_cast<double>(batch) : 0.0};
+}
+
+/// The averaging of a group that is planned.
+class Averaging {
+ public:
+  /// Borrows all but the last.
+  Averaging(const GroupsRequest& request, const Task& task, const GroupsPlan& plan,
+            const AveragingTime& time)
+      : request_(request),
+        batch_(task.batch_size),
+        group_(request.touched_rows ? with_known_popularity(plan.task) : plan.task),
+        plan_(*plan.result.plan),
+        time_(time) {}
+
+  [[nodiscard]] std::int64_t bytes_after(double iterations) const {
+    const StoragePrice stored = averaged(request_, batch_, iterations);
+    return std::ranges::max(stored_bytes(stored, group_, plan_));
+  }
+  [[nodiscard]] double ms(std::int64_t bytes) const { return time_.ms(gib_from_bytes(bytes)); }
+
+  /// The fewest after which averaging takes at most `most_ms` of each. It grows more slowly than
+  /// the iterations, since these look up some rows again and again.
+  [[nodiscard]] double fewest_iterations(double most_ms) const {
+    const double all = request_.touched_rows ? kMostIterations : 1.0;
+    double enough = std::clamp(std::ceil(ms(bytes_after(all)) / most_ms), 1.0, kMostIterations);
+    if (!request_.touched_rows) return enough;
+    double too_few = 0.0;
+    while (enough - too_few > 1.0) {
+      const double middle = std::floor(std::midpoint(too_few, enough));
+      (ms(bytes_after(middle)) <= middle * most_ms ? enough : too_few) = middle;
+    }
+    return enough;
+  }
+
+ private:
+  const GroupsRequest& request_;
+  std::int64_t batch_;
+  Task group_;
+  const Plan& plan_;
+  AveragingTime time_;
+};
+
 /// An iteration with its part of the averaging, of a group that is planned.
-void price(const GroupsRequest& request, const AveragingTime& averaging, GroupsPlan& plan) {
+void price(const GroupsRequest& request, const Task& task, const AveragingTime& time,
+           GroupsPlan& plan) {
   plan.cost_ms = plan.result.cost.cost_ms;
   if (!plan.result.plan || plan.copies == 1) return;
-  const StoragePrice stored{.optimizer_state = request.optimizer_state};
-  plan.averaged_bytes = std::ranges::max(stored_bytes(stored, plan.task, *plan.result.plan));
-  plan.averaging_ms = averaging.ms(gib_from_bytes(plan.averaged_bytes));
+  const Averaging averaging(request, task, plan, time);
   const double most_ms = request.share * std::max(plan.result.cost.cost_ms, 0.0);
-  plan.iterations = request.iterations > 0.0
-                        ? request.iterations
-                        : std::clamp(std::ceil(plan.averaging_ms / most_ms), 1.0, kMostIterations);
+  plan.iterations =
+      request.iterations > 0.0 ? request.iterations : averaging.fewest_iterations(most_ms);
+  plan.averaged_bytes = averaging.bytes_after(plan.iterations);
+  plan.averaging_ms = averaging.ms(plan.averaged_bytes);
   plan.cost_ms += plan.averaging_ms / plan.iterations;
 }
 
@@ -141,8 +190,8 @@ GroupsResult Planner::plan_groups(const Task& task, const GroupsRequest& request
     }
     const AveragingTime averaging = averaging_time(task, plan.groups, *network);
     PlanRequest of_group = request.plan;
-    of_group.storage.optimizer_state = request.optimizer_state;
     if (request.iterations > 0.0) {
+      of_group.storage = averaged(request, task.batch_size, request.iterations);
       of_group.storage.ms_per_gib = averaging.ms_per_gib / request.iterations;
     }
     if (of_group.deadline) {
@@ -150,7 +199,7 @@ GroupsResult Planner::plan_groups(const Task& task, const GroupsRequest& request
       of_group.deadline = now + (*of_group.deadline - now) / (wanted.size() - i);
     }
     plan.result = this->plan(plan.task, of_group);
-    price(request, averaging, plan);
+    price(request, task, averaging, plan);
     costs.add(plan);
     if (plan.cost_ms < least_ms) {
       least_ms = plan.cost_ms;

@@ -118,6 +118,11 @@ void validate(const PlanRequest& request) {
     throw Error("the price of a stored GiB is " + std::to_string(ms_per_gib) +
                 " ms; give between 0 and 1e6");
   }
+  const double samples = request.storage.touched_in_samples;
+  if (!(samples >= 0.0 && samples <= kMostTouchingSamples)) {
+    throw Error("the price of what is stored is of rows that " + std::to_string(samples) +
+                " samples touch; give between 0 and 1e18");
+  }
 }
 
 Planner::Impl::Impl(CostModels cost_models, PlannerOptions planner_options, const Impl* made_by)
@@ -310,7 +315,8 @@ PlanResult Planner::Impl::plan_anew(const Task& stated, const PlanRequest& reque
                                     bool alone, const Published& published) const {
   // Plans are priced again and again.
   std::optional<Task> with_popularity;
-  if (stated.host.bytes > 0) with_popularity.emplace(with_known_popularity(stated));
+  const bool is_asked = stated.host.bytes > 0 || request.storage.touched_in_samples > 0.0;
+  if (is_asked) with_popularity.emplace(with_known_popularity(stated));
   const Task& task = with_popularity ? *with_popularity : stated;
   if (std::optional<PlanResult> in_hbm = plan_in_hbm(task, request, effort, alone)) {
     return *std::move(in_hbm);

@@ -111,6 +111,11 @@ RowReuse::RowReuse(const Table& table, double samples) {
   }
 }
 
+double touched_share(const Table& table, double samples) {
+  const double touched = RowReuse(table, samples).looked_up_lately(1.0).in_hbm;
+  return std::min(1.0, touched / static_cast<double>(table.rows));
+}
+
 RowReuse::Rows RowReuse::looked_up_lately(double batches) const {
   Rows rows;
   for (const auto& [count, lookups, touched] : rows_) {

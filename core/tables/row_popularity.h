@@ -25,6 +25,10 @@ namespace neuroshard {
 [[nodiscard]] std::optional<std::string> popularity_problem_of(
     const std::vector<PopularRows>& curve, std::int64_t rows);
 
+/// Expected share of the rows of a table that at least one of so many samples looks up, if lookups
+/// are independent and rows stay as popular as they are.
+[[nodiscard]] double touched_share(const Table& table, double samples);
+
 /// How soon the rows of a table are looked up again, if each lookup is independent of all others
 /// and the popularity of rows stays as it is. docs/host_memory.md has the formulas.
 class RowReuse {

@@ -23,11 +23,12 @@ namespace neuroshard::c_api {
 namespace {
 
 // Size in version 15 of the interface, which was the first to have it.
-constexpr std::size_t kFirstGroupsOptions = 72;
+constexpr std::size_t kFirstGroupsOptions = 80;
 
 GroupsRequest groups_request(const ns_groups_options& given) {
   GroupsRequest request{.iterations = given.iterations,
                         .optimizer_state = given.weights_only == 0,
+                        .touched_rows = given.touched_rows != 0,
                         .plan = timed_request(given.deadline_ms, given.stop)};
   if (given.size_count > 0) {
     const std::size_t count = required_count(given.size_count, kMaxDevices, "size_count");

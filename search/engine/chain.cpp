@@ -40,7 +40,7 @@ constexpr std::int64_t kShareForNewPlan = 2;
 
 Chain::Chain(const Backend& backend, const BundledTask& bundled, const WayOptions& options,
              const Plan& start, const Order& order, const StopCondition& stop)
-    : catalog_(backend, bundled),
+    : catalog_(backend, bundled, options.storage),
       ways_(catalog_, bundled, options),
       moved_(order.moves == nullptr
                  ? std::nullopt

@@ -6,8 +6,7 @@ namespace neuroshard {
 
 void HeldShards::count(const ShardLoad& load, int sign) {
   bytes_ += sign * load.bytes;
-  weight_bytes_ += sign * load.weight_bytes;
-  optimizer_bytes_ += sign * load.optimizer_bytes;
+  stored_bytes_ += sign * load.stored_bytes;
   ids_ += sign * load.ids;
   columns_ += sign * load.columns;
   if (load.hosted != nullptr) hosted_.add(*load.hosted, sign);

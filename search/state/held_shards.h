@@ -25,8 +25,7 @@ class HeldShards {
 
   [[nodiscard]] std::size_t size() const { return shards_.size(); }
   [[nodiscard]] std::int64_t bytes() const { return bytes_; }
-  [[nodiscard]] std::int64_t weight_bytes() const { return weight_bytes_; }
-  [[nodiscard]] std::int64_t optimizer_bytes() const { return optimizer_bytes_; }
+  [[nodiscard]] std::int64_t stored_bytes() const { return stored_bytes_; }
   [[nodiscard]] std::int64_t ids() const { return ids_; }
   [[nodiscard]] std::int64_t columns() const { return columns_; }
   [[nodiscard]] const HostCurve& hosted() const { return hosted_; }
@@ -48,8 +47,7 @@ class HeldShards {
   std::vector<Part> parts_;  ///< Sums of a single part are not kept: they take no time.
   double price_ms_ = 0.0;
   std::int64_t bytes_ = 0;
-  std::int64_t weight_bytes_ = 0;
-  std::int64_t optimizer_bytes_ = 0;
+  std::int64_t stored_bytes_ = 0;
   std::int64_t ids_ = 0;
   std::int64_t columns_ = 0;
   HostCurve hosted_;

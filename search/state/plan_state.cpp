@@ -207,8 +207,7 @@ std::int64_t PlanState::most_stored_bytes_after(const Edit& edit) const {
   const auto add = [&](const StateSlice& slice, int sign) {
     for_each_shard(slice, [&](int device, int shard) {
       const ShardLoad& load = catalog_.load(shard);
-      stored_after_[static_cast<std::size_t>(device)] +=
-          sign * ways_.options().storage.bytes_of(load.weight_bytes, load.optimizer_bytes);
+      stored_after_[static_cast<std::size_t>(device)] += sign * load.stored_bytes;
     });
   };
   for (const int id : edit.out) add(slice(id), -1);
@@ -336,10 +335,7 @@ void PlanState::sum_up(int device) {
   sums.bytes[d] = held.bytes();
   sums.price_ms[d] = held.price_ms();
   sums.shards[d] = static_cast<int>(held.size());
-  if (!sums.stored_bytes.empty()) {
-    sums.stored_bytes[d] =
-        ways_.options().storage.bytes_of(held.weight_bytes(), held.optimizer_bytes());
-  }
+  if (!sums.stored_bytes.empty()) sums.stored_bytes[d] = held.stored_bytes();
   if (!sums.hosted.empty()) sums.hosted[d] = held.hosted();
 }
 
@@ -364,8 +360,7 @@ void PlanState::sum_up_replicas() {
     sums.replica_price_ms += load.price_ms;
     sums.dense_bytes += load.dense_bytes;
     sums.replica_bytes += load.bytes;
-    sums.replica_stored_bytes +=
-        ways_.options().storage.bytes_of(load.weight_bytes, load.optimizer_bytes);
+    sums.replica_stored_bytes += load.stored_bytes;
     ++sums.replica_count;
   }
 }

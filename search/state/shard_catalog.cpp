@@ -14,18 +14,14 @@ namespace {
 
 constexpr double kNotAsked = -std::numeric_limits<double>::infinity();
 
-void add_memory(const SliceMemory& memory, auto& load) {
-  load.bytes += memory.total_bytes();
-  load.weight_bytes += memory.weight_bytes;
-  load.optimizer_bytes += memory.optimizer_bytes;
-}
-
 }  // namespace
 
-ShardCatalog::ShardCatalog(const Backend& backend, const BundledTask& bundled)
+ShardCatalog::ShardCatalog(const Backend& backend, const BundledTask& bundled,
+                           const StoragePrice& storage)
     : backend_(backend),
       bundled_(bundled),
       task_(bundled.task),
+      storage_(storage),
       width_(static_cast<std::size_t>(backend.embedding_width())),
       of_slices_(backend.table_features(), static_cast<double>(task_.batch_size)),
       of_replicas_(backend.table_features(), samples_of_replicas(task_)),
@@ -40,6 +36,12 @@ ShardCatalog::ShardCatalog(const Backend& backend, const BundledTask& bundled)
                       kind_of(task_.tables[t]) == kind_of(task_.tables[t - 1]);
     same_as_.push_back(same ? same_as_.back() : static_cast<int>(t));
   }
+}
+
+void ShardCatalog::add_memory(const Table& table, std::int64_t rows, const SliceMemory& memory,
+                              auto& load) const {
+  load.bytes += memory.total_bytes();
+  if (storage_.ms_per_gib > 0.0) load.stored_bytes += storage_.bytes_of(table, rows, memory);
 }
 
 int ShardCatalog::rows(int table, std::int64_t first_row, std::int64_t count,
@@ -102,7 +104,7 @@ int ShardCatalog::add_widths(const Rows& rows, int first_width, int widths) {
     const int columns = kDimMultiple * (first_width + i);
     ShardLoad& load = loads.emplace_back();
     const SliceMemory memory = slice_memory(table, columns);
-    add_memory(memory, load);
+    add_memory(task_.tables[t], rows.count, memory, load);
     if (task_.host.bytes > 0) {
       load.hosted = &hosted_.emplace_back(host_curves_.of(whole, rows.count, memory));
     }
@@ -126,7 +128,7 @@ int ShardCatalog::add_bundle(const BundledTask::Bundle& bundle) {
   std::vector<float> features;
   for (const Table& table : bundle.tables) {
     const SliceMemory memory = slice_memory(table, table.dim);
-    add_memory(memory, load);
+    add_memory(table, table.rows, memory, load);
     if (task_.host.bytes > 0) hosted.add(host_curves_.of(table, table.rows, memory));
     of_slices_.append(table, table.dim, features);
     load.ids += id_units(table, task_.exchange);
@@ -174,7 +176,7 @@ const ReplicaLoad& ShardCatalog::replica_load(int table) {
     load = std::make_unique<ReplicaLoad>(
         ReplicaLoad{.dense_bytes = dense_gradient_bytes(of),
                     .price_ms = price != nullptr ? replica_price_ms(*price, task_, of) : 0.0});
-    add_memory(replica_memory(task_, same, gradients_), *load);
+    add_memory(of, of.rows, replica_memory(task_, same, gradients_), *load);
   }
   return *load;
 }

@@ -16,6 +16,7 @@
 #include "neuroshard/aligned_vector.h"
 #include "neuroshard/backend.h"
 #include "neuroshard/cost_runner.h"
+#include "neuroshard/plan_request.h"
 #include "neuroshard/table_features.h"
 #include "neuroshard/task.h"
 #include "search/bundled_task.h"
@@ -25,21 +26,19 @@ namespace neuroshard {
 /// A shard adds this to a device that holds it, beside its embedding.
 struct ShardLoad {
   std::int64_t bytes = 0;
-  std::int64_t weight_bytes = 0;     ///< Among them.
-  std::int64_t optimizer_bytes = 0;  ///< Among them, too.
-  std::int64_t ids = 0;              ///< id_units(); 0 if the shard has a price.
-  int columns = 0;                   ///< That are exchanged; 0 if the shard has a price.
-  double price_ms = 0.0;             ///< Price of its kind of sharding; its embedding is then zero.
+  std::int64_t stored_bytes = 0;  ///< By StoragePrice; 0 if that is 0.
+  std::int64_t ids = 0;           ///< id_units(); 0 if the shard has a price.
+  int columns = 0;                ///< That are exchanged; 0 if the shard has a price.
+  double price_ms = 0.0;          ///< Price of its kind of sharding; its embedding is then zero.
   const HostCurve* hosted = nullptr;  ///< Curve of a task with host memory.
 };
 
 /// A table adds this to every device if it is replicated, beside its embedding.
 struct ReplicaLoad {
   std::int64_t bytes = 0;
-  std::int64_t weight_bytes = 0;     ///< Among them.
-  std::int64_t optimizer_bytes = 0;  ///< Among them, too.
-  double dense_bytes = 0.0;          ///< dense_gradient_bytes().
-  double price_ms = 0.0;             ///< Price of replicas; the embedding is then zero.
+  std::int64_t stored_bytes = 0;  ///< By StoragePrice; 0 if that is 0.
+  double dense_bytes = 0.0;       ///< dense_gradient_bytes().
+  double price_ms = 0.0;          ///< Price of replicas; the embedding is then zero.
 };
 
 /// Every shard that a search asks for: some columns of some rows of a table. A number stands for
@@ -47,8 +46,9 @@ struct ReplicaLoad {
 /// Tables of one kind share their shards. One per thread.
 class ShardCatalog {
  public:
-  /// Borrows both. `bundled.task` is valid; equal tables follow each other in it.
-  ShardCatalog(const Backend& backend, const BundledTask& bundled);
+  /// Borrows the first two. `bundled.task` is valid; equal tables follow each other in it.
+  ShardCatalog(const Backend& backend, const BundledTask& bundled,
+               const StoragePrice& storage = {});
 
   /// A number for rows of a table. `price`: of the kind of sharding that such blocks are, or null.
   /// `deduplicated`: whether that table is (Plan::deduplicated).
@@ -95,6 +95,9 @@ class ShardCatalog {
     std::vector<int> first_of_block;  ///< The first shard of each block of widths, or kNotYet.
   };
 
+  /// Adds what so many rows of `table` take.
+  void add_memory(const Table& table, std::int64_t rows, const SliceMemory& memory,
+                  auto& load) const;
   SliceTables& tables_once();
   int add(const std::vector<float>& features, const std::vector<ShardLoad>& loads);
   int add_widths(const Rows& rows, int first_width, int widths);
@@ -103,6 +106,7 @@ class ShardCatalog {
   const Backend& backend_;
   const BundledTask& bundled_;
   const Task& task_;
+  StoragePrice storage_;
   std::size_t width_;
   OperatorFeatures of_slices_;
   OperatorFeatures of_replicas_;

@@ -41,7 +41,7 @@ FIELD(ns_replan_options, unspent_bytes, 64);
 FIELD(ns_replan_options, small_moves_share, 72);
 FIELD(ns_replan_options, small_moves_bytes, 80);
 
-STRUCT(ns_groups_options, 72);
+STRUCT(ns_groups_options, 80);
 FIELD(ns_groups_options, size, 0);
 FIELD(ns_groups_options, deadline_ms, 8);
 FIELD(ns_groups_options, stop, 16);
@@ -51,7 +51,8 @@ FIELD(ns_groups_options, layout, 40);
 FIELD(ns_groups_options, iterations, 48);
 FIELD(ns_groups_options, share, 56);
 FIELD(ns_groups_options, weights_only, 64);
-FIELD(ns_groups_options, reserved, 68);
+FIELD(ns_groups_options, touched_rows, 68);
+FIELD(ns_groups_options, reserved, 72);
 
 STRUCT(ns_group_cost, 56);
 FIELD(ns_group_cost, size, 0);

@@ -76,14 +76,16 @@ TEST(CApiGroups, AreThePlannersOwn) {
   options.sizes = sizes.data();
   options.size_count = sizes.size();
   options.weights_only = 1;
+  options.touched_rows = 1;
   const auto groups = groups_of(planner, ungrouped_task(), options);
 
   const TaskFile file = parse_task(kTask, "task");
   const Task task{
       .tables = file.tables, .devices = kDevicesInGroups, .memory_bytes = *file.memory_bytes};
   const Planner own(builtin_weights(), {.cuts = Cuts::kColumns, .threads = 1});
-  const GroupsResult expected =
-      own.plan_groups(task, {.sizes = {2, 4, 8}, .iterations = 20.0, .optimizer_state = false});
+  const GroupsResult expected = own.plan_groups(
+      task,
+      {.sizes = {2, 4, 8}, .iterations = 20.0, .optimizer_state = false, .touched_rows = true});
   const std::vector<ns_group_cost> costs = costs_of(groups);
   ASSERT_EQ(costs.size(), expected.plans.size());
   for (std::size_t i = 0; i < costs.size(); ++i) {

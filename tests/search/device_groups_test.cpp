@@ -239,6 +239,73 @@ TEST(DeviceGroups, WeightsAloneTakeLess) {
             0.6 * static_cast<double>(both.averaged_bytes));
 }
 
+/// Rows of `table` that so many samples look up at least once, part by part of its curve.
+double touched_by_hand(const Table& table, double samples) {
+  double touched = 0.0;
+  PopularRows last;
+  for (const PopularRows& point : table.popularity) {
+    const double rows = point.rows - last.rows;
+    const double lookups = samples * table.pooling_factor * (point.share - last.share) / rows;
+    touched += rows * (1.0 - std::exp(-lookups));
+    last = point;
+  }
+  return touched;
+}
+
+TEST(DeviceGroups, TouchedRowsAreAveragedWithAByteForEachRow) {
+  constexpr std::int64_t kRows = 40'000'000;
+  Task task = grouped_task(16);
+  task.tables.resize(2);
+  for (Table& table : task.tables) {
+    table.rows = kRows;
+    table.dim = 64;
+    table.pooling_factor = 2.0;
+    table.popularity = {{1000.0, 0.5}, {1e6, 0.9}, {4e7, 1.0}};
+    table.rules.kinds = {ShardingKind::kTable};  // A device has one of them.
+  }
+  set_memory(task, bytes_from_gib(40.0));
+  const auto averaged_after = [&](double iterations, bool touched_rows) {
+    const GroupsResult result =
+        groups_planner().plan_groups(task, {.sizes = {2},
+                                            .layouts = {GroupLayout::kConsecutive},
+                                            .iterations = iterations,
+                                            .touched_rows = touched_rows});
+    return result.plans.at(0).averaged_bytes;
+  };
+  const SliceMemory memory = slice_memory(task.tables[0], 64);
+  const std::int64_t all = memory.weight_bytes + memory.optimizer_bytes;
+  EXPECT_EQ(averaged_after(100.0, false), all);
+  const double touched =
+      touched_by_hand(task.tables[0], 100.0 * static_cast<double>(task.batch_size));
+  ASSERT_LT(touched, 0.5 * kRows);
+  const double expected = touched / kRows * static_cast<double>(all) + kRows;
+  EXPECT_NEAR(static_cast<double>(averaged_after(100.0, true)), expected, 1e-6 * expected);
+  EXPECT_EQ(averaged_after(1e8, true), all + kRows);  // In time all rows are touched.
+}
+
+// One iteration less would be too few.
+TEST(DeviceGroups, AveragingOfTouchedRowsTakesItsShare) {
+  const Task task = grouped_task(32);
+  const GroupsPlan plan = groups_planner()
+                              .plan_groups(task, {.sizes = {8},
+                                                  .layouts = {GroupLayout::kConsecutive},
+                                                  .share = 0.5,
+                                                  .touched_rows = true})
+                              .plans.at(0);
+  const double most_ms = 0.5 * plan.result.cost.cost_ms;
+  ASSERT_GT(plan.iterations, 1.0);
+  EXPECT_LE(plan.averaging_ms / plan.iterations, most_ms);
+  const auto bytes_after = [&](double iterations) {
+    const StoragePrice touched{.touched_in_samples =
+                                   iterations * static_cast<double>(task.batch_size)};
+    return std::ranges::max(stored_bytes(touched, plan.task, *plan.result.plan));
+  };
+  EXPECT_EQ(bytes_after(plan.iterations), plan.averaged_bytes);
+  const double fewer = plan.iterations - 1.0;
+  const AveragingTime time = averaging_time(task, plan.groups, kNodesOfEight);
+  EXPECT_GT(time.ms(gib_from_bytes(bytes_after(fewer))) / fewer, most_ms);
+}
+
 TEST(DeviceGroups, SizesThatCannotBeAreLeftOutOrSaid) {
   Task task = grouped_task(12);
   task.devices_per_node = 4;
@@ -258,6 +325,12 @@ TEST(DeviceGroups, SizesThatCannotBeAreLeftOutOrSaid) {
   EXPECT_THAT(error_of({.iterations = 0.5}), HasSubstr("averaging comes after 0.5 iterations"));
   EXPECT_THAT(error_of({.iterations = std::nan("")}), HasSubstr("iterations"));
   EXPECT_THAT(error_of({.plan = {.storage = {.ms_per_gib = 1.0}}}), HasSubstr("leave that price"));
+  const auto touched_by = [&](double samples) {
+    return message_of(
+        [&] { (void)groups_planner().plan(task, {.storage = {.touched_in_samples = samples}}); });
+  };
+  EXPECT_THAT(touched_by(-1.0), HasSubstr("samples touch; give between 0 and 1e18"));
+  EXPECT_THAT(touched_by(std::nan("")), HasSubstr("samples touch"));
   task.tables[1].rules.devices = {0, 1};
   EXPECT_THAT(error_of({.sizes = {4}}), HasSubstr("has rules that name devices"));
   EXPECT_NO_THROW((void)groups_planner().plan_groups(task, {.sizes = {12}}));

@@ -32,6 +32,7 @@ struct GroupsCommand {
   std::optional<double> iterations;
   std::optional<double> share;
   bool weights_only = false;
+  bool touched_rows = false;
   std::string format = "table";
   std::string output;
   std::string svg;
@@ -39,7 +40,9 @@ struct GroupsCommand {
 };
 
 GroupsRequest request_of(const GroupsCommand& command) {
-  GroupsRequest request{.sizes = command.sizes, .optimizer_state = !command.weights_only};
+  GroupsRequest request{.sizes = command.sizes,
+                        .optimizer_state = !command.weights_only,
+                        .touched_rows = command.touched_rows};
   for (const std::string& layout : command.layouts) {
     request.layouts.push_back(group_layout_from_name(layout));
   }
@@ -139,6 +142,10 @@ void add_groups_command(CLI::App& program, Action& chosen) {
   command
       ->add_flag("--weights-only", options->weights_only,
                  "Average the weights alone, without the optimizers' state")
+      ->group("Groups");
+  command
+      ->add_flag("--touched-rows", options->touched_rows,
+                 "Average only rows that some group has looked up since the last averaging")
       ->group("Groups");
   add_model_options(*command, options->models);
   add_search_options(*command, options->search);

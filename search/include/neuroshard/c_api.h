@@ -195,7 +195,8 @@ typedef struct ns_groups_options {
   double iterations;           ///< Iterations between two averagings, 1 to 1e9. 0: see `share`.
   double share;                ///< Averaging takes this share of the time, up to 1. 0: 0.05.
   int32_t weights_only;        ///< Not 0: the state of optimizers is not averaged.
-  int32_t reserved;
+  int32_t touched_rows;        ///< Not 0: only rows that were looked up since are averaged.
+  int64_t reserved;
 } ns_groups_options;
 
 /// Plans the devices of `task` in groups. `options` may be NULL. A size or layout that the task

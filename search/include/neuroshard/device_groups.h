@@ -72,6 +72,7 @@ struct GroupsRequest {
   double iterations = 0.0;
   double share = 0.05;
   bool optimizer_state = true;  ///< It is averaged with the weights.
+  bool touched_rows = false;    ///< Only rows that some group looked up since are averaged.
   /// Its storage price must be 0. The deadline is that of all sizes together.
   PlanRequest plan{};
 };

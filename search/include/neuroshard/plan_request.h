@@ -38,12 +38,13 @@ struct Improvement {
 struct StoragePrice {
   double ms_per_gib = 0.0;  ///< 0 to kMostMsPerStoredGib, of an iteration.
   bool optimizer_state = true;
+  /// Only rows that so many samples look up have a price, by the popularity of rows, and each row
+  /// has a byte that says whether it is one. 0 to kMostTouchingSamples; 0: all rows have a price.
+  double touched_in_samples = 0.0;
 
-  /// The part of these that has a price.
-  [[nodiscard]] std::int64_t bytes_of(std::int64_t weight_bytes,
-                                      std::int64_t optimizer_bytes) const {
-    return weight_bytes + (optimizer_state ? optimizer_bytes : 0);
-  }
+  /// The part of `memory`, of so many rows of `table`, that has a price.
+  [[nodiscard]] std::int64_t bytes_of(const Table& table, std::int64_t rows,
+                                      const SliceMemory& memory) const;
   [[nodiscard]] double ms(std::int64_t bytes) const { return ms_per_gib * gib_from_bytes(bytes); }
 };
 
@@ -52,6 +53,7 @@ struct StoragePrice {
                                                      const Plan& plan);
 
 inline constexpr double kMostMsPerStoredGib = 1e6;
+inline constexpr double kMostTouchingSamples = 1e18;
 
 /// Requests of a caller for one plan, beside the task. Algorithm::kPublished and the baselines
 /// ignore them.

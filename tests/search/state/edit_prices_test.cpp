@@ -67,7 +67,11 @@ std::optional<Case> case_of(std::uint64_t seed) {
     }
   }
   if (seed % 7 < 3) testing::add_host_memory(one.task, seed);
-  if (seed % 3 == 1) one.storage = {.ms_per_gib = 0.3, .optimizer_state = seed % 2 == 0};
+  if (seed % 3 == 1) {
+    one.storage = {.ms_per_gib = 0.3,
+                   .optimizer_state = seed % 2 == 0,
+                   .touched_in_samples = seed % 5 < 2 ? 1e6 : 0.0};
+  }
   if (one.task.devices < 2) return std::nullopt;
   const PlanResult planned = testing::planner_of(Effort::kFast).plan(one.task);
   if (!planned.plan) return std::nullopt;
@@ -89,7 +93,7 @@ TEST(EditPrices, PriceAPlanAsTheSimulatorDoes) {
     SCOPED_TRACE(seed);
     const std::optional<Case> one = case_of(seed);
     if (!one) continue;
-    ShardCatalog catalog(*one->backend, *one->canonical);
+    ShardCatalog catalog(*one->backend, *one->canonical, one->storage);
     const TableWays ways(catalog, *one->canonical, one->ways());
     PlanState state(catalog, ways, one->plan);
     StatePrices prices(state);
@@ -111,7 +115,7 @@ TEST(EditPrices, FollowEditsAndTakeThemBack) {
     SCOPED_TRACE(seed);
     const std::optional<Case> one = case_of(seed);
     if (!one) continue;
-    ShardCatalog catalog(*one->backend, *one->canonical);
+    ShardCatalog catalog(*one->backend, *one->canonical, one->storage);
     const TableWays ways(catalog, *one->canonical, one->ways());
     PlanState state(catalog, ways, one->plan);
     if (state.tables().empty()) continue;

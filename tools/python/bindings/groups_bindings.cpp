@@ -33,11 +33,12 @@ struct TaskGroupsResult {
 TaskGroupsResult plan_groups(const PythonPlanner& planner, const std::shared_ptr<NamedTask>& task,
                              std::vector<int> sizes, const std::vector<std::string>& layouts,
                              std::optional<double> iterations, double share, bool optimizer_state,
-                             std::optional<double> deadline_ms) {
+                             bool touched_rows, std::optional<double> deadline_ms) {
   GroupsRequest request{.sizes = std::move(sizes),
                         .iterations = iterations.value_or(0.0),
                         .share = share,
                         .optimizer_state = optimizer_state,
+                        .touched_rows = touched_rows,
                         .plan = timed_request(deadline_ms)};
   for (const std::string& layout : layouts) {
     request.layouts.push_back(group_layout_from_name(layout));
@@ -103,15 +104,16 @@ void bind_groups(nb::module_& module, nb::class_<PythonPlanner>& planner) {
   planner.def(
       "plan_groups", &plan_groups, "task"_a, nb::kw_only(), "sizes"_a = std::vector<int>{},
       "layouts"_a = std::vector<std::string>{}, "iterations"_a = nb::none(), "share"_a = 0.05,
-      "optimizer_state"_a = true, "deadline_ms"_a = nb::none(),
+      "optimizer_state"_a = true, "touched_rows"_a = false, "deadline_ms"_a = nb::none(),
       nb::sig(
           "def plan_groups(self, task: Task, *, sizes: collections.abc.Sequence[int] = (), "
           "layouts: collections.abc.Sequence[str] = (), iterations: float | None = None, share: "
-          "float = 0.05, optimizer_state: bool = True, deadline_ms: float | None = None) -> "
-          "GroupsResult"),
+          "float = 0.05, optimizer_state: bool = True, touched_rows: bool = False, deadline_ms: "
+          "float | None = None) -> GroupsResult"),
       "Plans devices of `task` in groups that each hold all tables. The groups have each of "
       "`sizes`, by default all that can be planned, and each of `layouts`, by default both. Copies "
-      "are averaged every `iterations`, or so seldom that it takes `share` of the time.");
+      "are averaged every `iterations`, or so seldom that it takes `share` of the time: all rows, "
+      "or those that were looked up since.");
 }
 
 }  // namespace neuroshard::python
