@@ -57,7 +57,7 @@ void require_plannable(const CostModels& models, const Task& group) {
               format_bytes(total_room_bytes(group)));
 }
 
-/// What is averaged after so many iterations of `batch` samples in all groups.
+/// Price of the rows that are averaged after so many iterations of `batch` samples in all groups.
 StoragePrice averaged(const GroupsRequest& request, std::int64_t batch, double iterations) {
   return {
       .optimizer_state = request.optimizer_state,

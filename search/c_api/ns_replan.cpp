@@ -27,6 +27,7 @@ RunningPlan running_plan(const ns_plan& running, const ns_replan_options& given)
     const int32_t* lost = &required(given.lost_devices, "lost_devices");
     result.lost_devices.assign(lost, lost + count);
   }
+  if (given.regrouped != nullptr) result.regrouped = group_layout_from_name(given.regrouped);
   return result;
 }
 

@@ -156,12 +156,16 @@ class Carrier {
     const auto before = static_cast<std::size_t>(devices_of_slice(holders_.running().task, way));
     const auto of_group = static_cast<std::uint32_t>(group(way));
     const auto left =
-        holders_.survivors().subspan(static_cast<std::size_t>(running_group) * before, before);
-    if (before != of_group || !left.front() || *left.front() % of_group != 0) return kNowhere;
+        holders_.places().subspan(static_cast<std::size_t>(running_group) * before, before);
+    if (before != of_group || left.front().empty()) return kNowhere;
+    const std::uint32_t first = left.front().front();
+    if (first % of_group != 0) return kNowhere;
     for (std::size_t i = 0; i < before; ++i) {
-      if (left[i] != *left.front() + static_cast<std::uint32_t>(i)) return kNowhere;
+      if (left[i].empty() || left[i].front() != first + static_cast<std::uint32_t>(i)) {
+        return kNowhere;
+      }
     }
-    return static_cast<int>(*left.front() / of_group);
+    return static_cast<int>(first / of_group);
   }
 
   /// On the groups of devices that it is on, or anywhere where a device of these is lost.

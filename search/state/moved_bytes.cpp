@@ -19,8 +19,9 @@ MovedBytes::MovedBytes(const MoveTerms& terms, const BundledTask& bundled, const
   for (std::size_t t = 0; t < held_.size(); ++t) {
     if (bundled.bundle(t) != nullptr) continue;  // It has no columns to choose from.
     for (const RunningSlice& one : holders.slices(bundled.original[t])) {
-      if (one.device) {
-        held_[t].push_back({static_cast<int>(*one.device), one.slice.first_column, one.slice.dim});
+      for (const std::uint32_t place :
+           holders.places()[static_cast<std::size_t>(one.running_device)]) {
+        held_[t].push_back({static_cast<int>(place), one.slice.first_column, one.slice.dim});
       }
     }
     std::ranges::sort(held_[t], {}, [](const Held& one) {
@@ -96,12 +97,12 @@ std::int64_t MovedBytes::about(const StateSlice& slice) const {
   const std::int64_t all = bytes_of(bundled_.task.tables[t].rows);
   const std::int64_t kept_rows = holders.kept_rows(listed);
   const int group = ways_.group(slice.way);
-  std::int64_t bytes = all;
+  std::int64_t bytes = holders.groups() * all;
   for (int device = slice.place * group; device < (slice.place + 1) * group; ++device) {
     const bool has_replica = holders.is_replicated(listed) && device < holders.devices_left();
     std::int64_t kept = has_replica ? bytes_of(kept_rows) : 0;
     for (const RunningSlice& one : holders.slices(listed)) {
-      if (!one.device || std::cmp_not_equal(*one.device, device)) continue;
+      if (!holders.holds(device, one)) continue;
       kept += std::min(one.slice.rows, kept_rows) * row.per_column *
               std::min(slice.width, one.slice.dim);
     }

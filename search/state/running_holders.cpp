@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 #include <tuple>
+#include <utility>
 
 #include "core/plans/sharding_kinds.h"
 #include "neuroshard/error.h"
@@ -29,8 +30,35 @@ std::map<std::string_view, std::vector<std::size_t>> tables_by_name(const Task& 
 
 }  // namespace
 
-std::vector<std::optional<std::uint32_t>> surviving_devices(const Task& task,
-                                                            const RunningPlan& running) {
+namespace {
+
+std::vector<std::vector<std::uint32_t>> places_in_groups(int now, const RunningPlan& running) {
+  const int before = running.task.devices;
+  if (!running.lost_devices.empty()) {
+    throw Error("devices are lost and groups change their size; plan for one after the other");
+  }
+  if (before % now != 0 && now % before != 0) {
+    throw Error("groups of " + std::to_string(before) + " devices cannot become groups of " +
+                std::to_string(now) + "; give a size of which one is a multiple of the other");
+  }
+  const bool consecutive = running.regrouped == GroupLayout::kConsecutive;
+  const int larger = std::max(before, now);
+  const int times = larger / std::min(before, now);
+  std::vector<std::vector<std::uint32_t>> places(static_cast<std::size_t>(before));
+  for (int device = 0; device < larger; ++device) {
+    const int other = consecutive ? device % (larger / times) : device / times;
+    const auto [running_one, place] =
+        before > now ? std::pair(device, other) : std::pair(other, device);
+    places[static_cast<std::size_t>(running_one)].push_back(static_cast<std::uint32_t>(place));
+  }
+  return places;
+}
+
+}  // namespace
+
+std::vector<std::vector<std::uint32_t>> places_of_running(const Task& task,
+                                                          const RunningPlan& running) {
+  if (running.regrouped) return places_in_groups(task.devices, running);
   const int before = running.task.devices;
   std::vector<bool> lost(static_cast<std::size_t>(before), false);
   for (const int device : running.lost_devices) {
@@ -50,12 +78,12 @@ std::vector<std::optional<std::uint32_t>> surviving_devices(const Task& task,
                 std::to_string(running.lost_devices.size()) + " are lost, but the task has only " +
                 std::to_string(task.devices) + "; say which others are lost");
   }
-  std::vector<std::optional<std::uint32_t>> survivors(static_cast<std::size_t>(before));
+  std::vector<std::vector<std::uint32_t>> places(static_cast<std::size_t>(before));
   std::uint32_t next = 0;
-  for (std::size_t device = 0; device < survivors.size(); ++device) {
-    if (!lost[device]) survivors[device] = next++;
+  for (std::size_t device = 0; device < places.size(); ++device) {
+    if (!lost[device]) places[device] = {next++};
   }
-  return survivors;
+  return places;
 }
 
 std::vector<std::optional<std::size_t>> running_tables(const Task& task, const Task& running) {
@@ -84,8 +112,11 @@ RunningHolders::RunningHolders(const Task& task, const RunningPlan& running)
     : task_(task),
       running_(running),
       before_(running_tables(task, running.task)),
-      survivors_(surviving_devices(task, running)),
-      devices_left_(running.task.devices - static_cast<int>(running.lost_devices.size())),
+      places_(places_of_running(task, running)),
+      groups_(running.regrouped ? std::max(1, running.task.devices / task.devices) : 1),
+      devices_left_(running.regrouped
+                        ? task.devices
+                        : running.task.devices - static_cast<int>(running.lost_devices.size())),
       slices_(running.task.tables.size()) {
   for (const Table& table : task.tables) {
     const RowBytes row = stored_bytes(table.memory);
@@ -94,13 +125,39 @@ RunningHolders::RunningHolders(const Task& task, const RunningPlan& running)
   const auto by_table = slices_by_table(running.task, running.plan);
   for (std::size_t table = 0; table < by_table.size(); ++table) {
     std::vector<RunningSlice>& slices = slices_[table];
-    for (const auto& [slice, device] : by_table[table]) {
-      slices.push_back({slice, survivors_[static_cast<std::size_t>(device)]});
-    }
+    for (const auto& [slice, device] : by_table[table]) slices.push_back({slice, device});
     std::ranges::sort(slices, {}, [](const RunningSlice& one) {
       return std::tuple(one.slice.first_row, one.slice.first_column);
     });
   }
+  place_slices();
+}
+
+// Slices that several devices have are shared out among them, those with most lookups first.
+void RunningHolders::place_slices() {
+  std::vector<std::tuple<double, std::string_view, RunningSlice*>> order;
+  for (std::size_t t = 0; t < slices_.size(); ++t) {
+    const Table& table = running_.task.tables[t];
+    for (RunningSlice& one : slices_[t]) {
+      const double share = lookup_share(table, one.slice.first_row, one.slice.rows);
+      order.emplace_back(-share * table.pooling_factor * one.slice.dim, table.name, &one);
+    }
+  }
+  std::ranges::stable_sort(
+      order, {}, [](const auto& one) { return std::pair(std::get<0>(one), std::get<1>(one)); });
+  std::vector<double> loads(static_cast<std::size_t>(task_.devices));
+  for (const auto& [negative_load, name, slice] : order) {
+    const auto& places = places_[static_cast<std::size_t>(slice->running_device)];
+    if (places.empty()) continue;
+    slice->device =
+        *std::ranges::min_element(places, {}, [&](std::uint32_t d) { return loads[d]; });
+    loads[*slice->device] -= negative_load;
+  }
+}
+
+bool RunningHolders::holds(int device, const RunningSlice& slice) const {
+  const auto& places = places_[static_cast<std::size_t>(slice.running_device)];
+  return std::ranges::any_of(places, [&](std::uint32_t d) { return std::cmp_equal(d, device); });
 }
 
 bool RunningHolders::is_replicated(std::size_t table) const {
@@ -123,13 +180,13 @@ void RunningHolders::for_each_part(const TableSlice& slice, int to, const Send& 
   const auto table = static_cast<std::size_t>(slice.table);
   const RowBytes row = stored_bytes(task_.tables[table].memory);
   const auto send_rows = [&](int from, int first_column, int dim, std::int64_t first_row,
-                             std::int64_t end_row) {
-    if (first_row >= end_row || dim <= 0) return;
+                             std::int64_t end_row, int groups) {
+    if (first_row >= end_row || dim <= 0 || groups == 0) return;
     const std::int64_t rows = end_row - first_row;
     send({.columns = {.table = slice.table, .first_column = first_column, .dim = dim},
           .from = from,
           .to = to,
-          .bytes = rows * (row.per_column * dim + row.per_row),
+          .bytes = groups * rows * (row.per_column * dim + row.per_row),
           .first_row = first_row,
           .rows = rows});
   };
@@ -139,7 +196,7 @@ void RunningHolders::for_each_part(const TableSlice& slice, int to, const Send& 
   if (is_replicated(table)) {
     if (to >= devices_left_) {
       send_rows(devices_left_ > 0 ? 0 : -1, slice.first_column, slice.dim, slice.first_row,
-                rows_before);
+                rows_before, groups_);
     }
   } else {
     const std::span<const RunningSlice> all = slices(table);
@@ -158,13 +215,12 @@ void RunningHolders::for_each_part(const TableSlice& slice, int to, const Send& 
           std::min(held.slice.first_column + held.slice.dim, slice.first_column + slice.dim) -
           column;
       const int from = held.device ? static_cast<int>(*held.device) : -1;
-      if (from != to) {
-        send_rows(from, column, dim, std::max(held.slice.first_row, slice.first_row),
-                  std::min(held.slice.first_row + held.slice.rows, rows_before));
-      }
+      send_rows(from, column, dim, std::max(held.slice.first_row, slice.first_row),
+                std::min(held.slice.first_row + held.slice.rows, rows_before),
+                groups_ - (holds(to, held) ? 1 : 0));
     }
   }
-  send_rows(-1, slice.first_column, slice.dim, rows_before, end_row);
+  send_rows(-1, slice.first_column, slice.dim, rows_before, end_row, groups_);
 }
 
 void RunningHolders::add_moves(const TableSlice& slice, int to,

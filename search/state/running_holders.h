@@ -20,15 +20,19 @@ inline constexpr std::int64_t kAnyBytes = std::numeric_limits<std::int64_t>::max
 [[nodiscard]] std::vector<std::optional<std::size_t>> running_tables(const Task& task,
                                                                      const Task& running);
 
-/// Device of the new task of each running one; nothing: it is lost. Throws Error unless the lost
-/// devices are devices of the running plan, each once, and leave no more than `task` has.
-[[nodiscard]] std::vector<std::optional<std::uint32_t>> surviving_devices(
-    const Task& task, const RunningPlan& running);
+/// Devices of the new task that hold what each running one does; none: it is lost. Where groups
+/// become larger there are several, and where they are split several running ones have one. Throws
+/// Error unless the lost devices are devices of the running plan, each once, and leave no more than
+/// `task` has; or unless groups have whole ones of the others.
+[[nodiscard]] std::vector<std::vector<std::uint32_t>> places_of_running(const Task& task,
+                                                                        const RunningPlan& running);
 
 /// A slice of the running plan, and the device of the new task that has it.
 struct RunningSlice {
   TableSlice slice;
-  std::optional<std::uint32_t> device{};  ///< Nothing: it is lost.
+  int running_device = 0;
+  /// One of those that have it, such that they have equally much; nothing: it is lost.
+  std::optional<std::uint32_t> device{};
 };
 
 /// Which device of the new task holds which rows and columns before anything moves, and what
@@ -36,7 +40,7 @@ struct RunningSlice {
 class RunningHolders {
  public:
   /// Borrows both, of which `running` is valid. Throws Error as running_tables() and
-  /// surviving_devices() do.
+  /// places_of_running() do.
   RunningHolders(const Task& task, const RunningPlan& running);
 
   /// The running table that a table of the new task is; nothing: it is new.
@@ -46,9 +50,11 @@ class RunningHolders {
   [[nodiscard]] const Task& task() const { return task_; }
   [[nodiscard]] const RunningPlan& running() const { return running_; }
   /// [devices of the running plan].
-  [[nodiscard]] std::span<const std::optional<std::uint32_t>> survivors() const {
-    return survivors_;
-  }
+  [[nodiscard]] std::span<const std::vector<std::uint32_t>> places() const { return places_; }
+  /// Whether a device of the new task has a slice: in one new group, if a running one is split.
+  [[nodiscard]] bool holds(int device, const RunningSlice& slice) const;
+  /// New groups of a running one, of which each gets what is counted here.
+  [[nodiscard]] int groups() const { return groups_; }
   /// Devices of the new task that were there before: the first ones.
   [[nodiscard]] int devices_left() const { return devices_left_; }
   /// Bytes of all tables of the new task.
@@ -73,6 +79,7 @@ class RunningHolders {
   [[nodiscard]] std::int64_t missing_bytes(std::size_t table) const;
 
  private:
+  void place_slices();
   /// Calls send(const TableMove&) for each part.
   template <typename Send>
   void for_each_part(const TableSlice& slice, int to, const Send& send) const;
@@ -80,7 +87,8 @@ class RunningHolders {
   const Task& task_;
   const RunningPlan& running_;
   std::vector<std::optional<std::size_t>> before_;
-  std::vector<std::optional<std::uint32_t>> survivors_;
+  std::vector<std::vector<std::uint32_t>> places_;
+  int groups_ = 1;
   int devices_left_;
   std::int64_t total_bytes_ = 0;
   std::vector<std::vector<RunningSlice>> slices_;  ///< [running tables]

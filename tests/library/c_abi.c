@@ -28,7 +28,7 @@ FIELD(ns_plan_options, reserved, 28);
 FIELD(ns_plan_options, on_improvement, 32);
 FIELD(ns_plan_options, context, 40);
 
-STRUCT(ns_replan_options, 88);
+STRUCT(ns_replan_options, 96);
 FIELD(ns_replan_options, size, 0);
 FIELD(ns_replan_options, deadline_ms, 8);
 FIELD(ns_replan_options, stop, 16);
@@ -40,6 +40,7 @@ FIELD(ns_replan_options, reserved, 56);
 FIELD(ns_replan_options, unspent_bytes, 64);
 FIELD(ns_replan_options, small_moves_share, 72);
 FIELD(ns_replan_options, small_moves_bytes, 80);
+FIELD(ns_replan_options, regrouped, 88);
 
 STRUCT(ns_groups_options, 80);
 FIELD(ns_groups_options, size, 0);

@@ -40,7 +40,7 @@ def rich_task() -> ns.Task:
         reserved_share=0.25,
         batch_size=8192,
         devices_per_node=2,
-        links=ns.NodeLinks(in_node_gb_s=100.0, between_nodes_gb_s=12.5, node_gb_s=25.0),
+        links=ns.NodeLinks(in_node_gb_s=100.0, between_nodes_gb_s=12.5, node_gb_s=25.0, levels=[(4, 5.0)]),
         exchange=ns.ExchangeTypes(
             forward="fp16",
             backward="fp8",

@@ -420,3 +420,6 @@ def test_groups_are_tasks_with_plans() -> None:
     assert [groups.size for groups in planner.plan_groups(task, sizes=[8], layouts=["consecutive"]).plans] == [8]
     with pytest.raises(ns.Error, match="divide"):
         planner.plan_groups(task, sizes=[3])
+    full = planner.plan_groups(task, sizes=[8], iterations=1.0).plans[0]
+    touched = planner.plan_groups(task, sizes=[8], iterations=1.0, touched_rows=True).plans[0]
+    assert touched.averaged_bytes != full.averaged_bytes

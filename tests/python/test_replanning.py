@@ -33,6 +33,18 @@ def test_a_lost_device_moves_what_it_held() -> None:
     assert '"moves":{' in found.to_html() and found._repr_html_().startswith("<iframe ")
 
 
+def test_groups_change_their_size() -> None:
+    task = on_devices(random_task(3), 4)
+    planner = ns.Planner(threads=1)
+    running = planner.plan(task)
+    assert running.plan is not None
+    found = planner.replan(on_devices(task, 8), task, running.plan, regrouped="interleaved")
+    assert found.result.plan is not None
+    assert found.moved_bytes == sum(move.bytes for move in found.moves) <= 1.2 * found.must_move_bytes + 8 * (16 << 20)
+    with pytest.raises(ns.Error, match="groups of 4 devices cannot become groups of 6"):
+        planner.replan(on_devices(task, 6), task, running.plan, regrouped="consecutive")
+
+
 def test_a_budget_is_kept_or_refused() -> None:
     task = on_devices(random_task(2), 4)
     planner = ns.Planner(threads=1)

@@ -374,6 +374,19 @@ def test_links_of_nodes_count() -> None:
         ns.Task(tables, 16, GIB, links=ns.NodeLinks(node_gb_s=-1))
 
 
+def test_levels_of_links_count() -> None:
+    tables = [ns.Table(50_000_000, 64, 20.0, name=str(i)) for i in range(12)]
+    links = ns.NodeLinks(levels=[(16, 3.0)])
+    assert links.levels == [(16, 3.0)] and repr(links) == "NodeLinks(beyond 16 devices 3.0 GB/s)"
+    task = ns.Task(tables, 32, 40 * GIB, links=links)
+    anywhere = ns.Task(tables, 32, 40 * GIB)
+    plan = ns.plan(anywhere).plan
+    assert plan is not None
+    assert ns.simulate(task, plan).cost_ms > 2 * ns.simulate(anywhere, plan).cost_ms
+    with pytest.raises(ns.Error, match="links: level 0: devices is 12;"):
+        ns.Task(tables, 32, GIB, links=ns.NodeLinks(levels=[(12, 3.0)]))
+
+
 def test_types_on_the_wire_count() -> None:
     tables = [ns.Table(50_000_000, 64, 20.0, name=str(i)) for i in range(12)]
     exchange = ns.ExchangeTypes(forward="fp16", backward="bf16", ids="int32")

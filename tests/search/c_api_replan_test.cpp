@@ -139,6 +139,19 @@ TEST(CApiReplan, SpendsWhatEarlierBudgetsLeft) {
   EXPECT_EQ(summary.unspent_bytes, left - summary.moved_bytes);
 }
 
+TEST(CApiReplan, GroupsChangeTheirSize) {
+  const auto planner = new_planner();
+  const auto running = plan_of(planner, task_on(2));
+  const auto plan =
+      replan(planner, running, task_on(4), with(&ns_replan_options::regrouped, "consecutive"));
+  EXPECT_EQ(summary_of(plan).devices, 4);
+  EXPECT_EQ(move_summary_of(plan).moved_bytes, 0);
+  EXPECT_EQ(replan(planner, running, task_on(4), with(&ns_replan_options::regrouped, "diagonal"),
+                   NS_INVALID_INPUT),
+            nullptr);
+  EXPECT_THAT(ns_last_error(), HasSubstr("diagonal"));
+}
+
 TEST(CApiReplan, RefusesSharesThatAreNone) {
   const auto planner = new_planner();
   const auto task = task_on(2);

@@ -1,7 +1,9 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <optional>
+#include <utility>
 
+#include "neuroshard/device_groups.h"
 #include "neuroshard/error.h"
 #include "neuroshard/plan_file.h"
 #include "neuroshard/planner.h"
@@ -41,6 +43,7 @@ struct ReplanCommand {
   std::string running_task;
   std::string running_plan;
   std::vector<int> lost_devices;
+  std::string regrouped;
   std::optional<double> move_budget_gb;
   std::optional<double> ms_per_moved_gb;
   bool carry_over = false;
@@ -101,7 +104,13 @@ LoadedRunning load_running(const ReplanCommand& command, const Task& next) {
       task.groups.clear();
     }
   }
-  return {{task, plan_for(records[0], task), command.lost_devices}, records[0].unspent_bytes};
+  RunningPlan running{task, plan_for(records[0], task), command.lost_devices};
+  if (!command.regrouped.empty()) {
+    running.regrouped = group_layout_from_name(command.regrouped);
+    // Each device has as many samples as before.
+    running.task.batch_size = next.batch_size * task.devices / next.devices;
+  }
+  return {std::move(running), records[0].unspent_bytes};
 }
 
 std::int64_t bytes_of_option(const char* option, double gib) {
@@ -209,6 +218,12 @@ void add_replan_command(CLI::App& program, Action& chosen) {
                    "Devices of the running plan that are no longer there")
       ->type_name("N,...")
       ->delimiter(',')
+      ->group(running);
+  command
+      ->add_option("--regrouped", options->regrouped,
+                   "Running groups of devices, laid out so, become groups of the task's devices: "
+                   "consecutive or interleaved (docs/device_groups.md)")
+      ->type_name("LAYOUT")
       ->group(running);
   command
       ->add_option("--move-budget-gb", options->move_budget_gb,

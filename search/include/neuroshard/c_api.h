@@ -167,6 +167,12 @@ typedef struct ns_replan_options {
   const double* small_moves_share;
   // Since version 7.
   const int64_t* small_moves_bytes;  ///< Bytes for each device of `task`. NULL: 16 MiB.
+  // Since version 15.
+  /// "consecutive" or "interleaved": `running` is the plan of each of several groups of devices,
+  /// laid out so, and the job is to run in groups of the devices of `task`. One number of devices
+  /// divides the other. Moves are counted in all new groups that a running one becomes, or in the
+  /// one that several become. NULL: the devices of `running` are those of the job.
+  const char* regrouped;
 } ns_replan_options;
 
 /// Plans for `task` near to `running`, so that little has to be moved. It is for a job whose tables

@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "neuroshard/device_groups.h"
 #include "neuroshard/plan.h"
 #include "neuroshard/plan_request.h"
 #include "neuroshard/plan_result.h"
@@ -29,6 +30,11 @@ struct RunningPlan {
   /// Devices of `task` that are no longer there, by index. The others keep their order and become
   /// devices 0, 1, ... of the new task; any further ones are empty.
   std::vector<int> lost_devices{};
+  /// The job runs in groups of the devices of `task`, laid out so, of which each has this plan, and
+  /// is to run in groups of those of the new task (device_groups.h). One number of devices divides
+  /// the other, and none is lost. Moves are counted in all new groups that a running one becomes,
+  /// or in the one that several become.
+  std::optional<GroupLayout> regrouped{};
 };
 
 /// Limits and prices of moves for a new plan. With neither a budget nor a price, the budget is 1.2
@@ -69,9 +75,12 @@ struct TableColumns {
 struct TableMove {
   TableColumns columns;
   /// Device of the new task that holds them; -1: none, so that they come from storage or are new.
+  /// It is `to` where groups are split and another new group has them there.
   int from = -1;
   int to = 0;
-  std::int64_t bytes = 0;  ///< Bytes of the weights and the optimizer's state.
+  /// Bytes of the weights and the optimizer's state, in all new groups of a running one that lack
+  /// them.
+  std::int64_t bytes = 0;
   std::int64_t first_row = 0;
   std::int64_t rows = 0;  ///< At least one row.
 };

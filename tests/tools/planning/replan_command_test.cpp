@@ -60,6 +60,19 @@ TEST_F(ReplanCommand, CutsToWidthsThatCheckpointsNeed) {
   EXPECT_THAT(widths, Each(Pair(_, SizeIs(1))));
 }
 
+TEST_F(ReplanCommand, GroupsBecomeLargerWithoutMoves) {
+  const Outcome outcome = replan({"--devices", "16", "--regrouped", "interleaved", "--cuts",
+                                  "columns", "--move-budget-gb", "0", "--format", "json"});
+  ASSERT_EQ(outcome.code, kExitOk) << outcome.err;
+  const json document = json::parse(outcome.out);
+  EXPECT_EQ(document["replan"]["moved_bytes"], 0);
+  for (const json& device : document["devices"]) EXPECT_FALSE(device["shard"].empty());
+  const Outcome wrong = replan({"--devices", "12", "--regrouped", "consecutive"});
+  EXPECT_EQ(wrong.code, kExitBadInput);
+  EXPECT_THAT(wrong.err, HasSubstr("groups of 8 devices cannot become groups of 12"));
+  EXPECT_THAT(replan({"--regrouped", "diagonal"}).err, HasSubstr("diagonal"));
+}
+
 TEST_F(ReplanCommand, MovesWhatWasOnALostDevice) {
   const Outcome outcome = replan({"--devices", "7", "--lost-devices", "3", "--format", "json"});
   ASSERT_EQ(outcome.code, kExitOk) << outcome.err;

@@ -30,7 +30,7 @@ struct TaskReplanResult {
 
 TaskReplanResult replan(const PythonPlanner& planner, std::shared_ptr<NamedTask> task,
                         std::shared_ptr<NamedTask> running_task, const Plan& running_plan,
-                        std::vector<int> lost_devices,
+                        std::vector<int> lost_devices, const std::optional<std::string>& regrouped,
                         std::optional<std::int64_t> move_budget_bytes,
                         std::optional<std::int64_t> unspent_bytes, double small_moves_share,
                         std::int64_t small_moves_bytes, double ms_per_moved_gib,
@@ -41,7 +41,8 @@ TaskReplanResult replan(const PythonPlanner& planner, std::shared_ptr<NamedTask>
                         .small_moves_share = small_moves_share,
                         .small_moves_bytes = small_moves_bytes,
                         .ms_per_moved_gib = ms_per_moved_gib};
-  const RunningPlan running{running_task->task, running_plan, std::move(lost_devices)};
+  RunningPlan running{running_task->task, running_plan, std::move(lost_devices)};
+  if (regrouped) running.regrouped = group_layout_from_name(*regrouped);
   ReplanResult replanned;
   run_search(planner, size_of(task->task), [&](std::stop_token stop) {
     request.plan.stop = std::move(stop);
@@ -129,13 +130,17 @@ void bind_replanning(nb::module_& module, nb::class_<PythonPlanner>& planner) {
   });
   planner.def(
       "replan", &replan, "task"_a, "running_task"_a, "running_plan"_a, nb::kw_only(),
-      "lost_devices"_a = std::vector<int>{}, "move_budget_bytes"_a = nb::none(),
-      "unspent_bytes"_a = nb::none(), "small_moves_share"_a = ReplanRequest{}.small_moves_share,
+      "lost_devices"_a = std::vector<int>{}, "regrouped"_a = nb::none(),
+      "move_budget_bytes"_a = nb::none(), "unspent_bytes"_a = nb::none(),
+      "small_moves_share"_a = ReplanRequest{}.small_moves_share,
       "small_moves_bytes"_a = ReplanRequest{}.small_moves_bytes, "ms_per_moved_gib"_a = 0.0,
       "deadline_ms"_a = nb::none(),
       "A plan for `task` near to `running_plan`, so that little has to be moved. Tables keep what "
       "devices hold of them if name and dim stay. `lost_devices`: devices of the running plan that "
-      "are gone; the others keep their order and become 0, 1, ... With neither budget nor price, "
+      "are gone; the others keep their order and become 0, 1, ... `regrouped`: the layout of "
+      "running "
+      "groups of devices that become groups of the devices of `task`. With neither budget nor "
+      "price, "
       "1.2 times what has to be moved for tables to stay sharded as they run may be moved. If it "
       "saves 1 % of the cost, `small_moves_share` of what tables take on all devices may be moved "
       "beyond that, or `small_moves_bytes` for each device if that is more. `unspent_bytes`: what "
