@@ -1,6 +1,7 @@
 #include "search/moves/rebuild.h"
 
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <limits>
 
@@ -25,6 +26,20 @@ constexpr double kGroupsFirst = 1e6;
 constexpr std::size_t kLookAfterHeads = 4096;
 
 int half_of(int width) { return width / kDimMultiple / 2 * kDimMultiple; }
+
+/// The greatest of at least one value, by several chains that need not wait for each other.
+template <typename Value>
+Value greatest(const std::vector<Value>& values) {
+  constexpr std::size_t kChains = 16;
+  std::array<Value, kChains> most;
+  most.fill(values.front());
+  std::size_t i = 0;
+  for (; i + kChains <= values.size(); i += kChains) {
+    for (std::size_t c = 0; c < kChains; ++c) most[c] = std::max(most[c], values[i + c]);
+  }
+  for (; i < values.size(); ++i) most[0] = std::max(most[0], values[i]);
+  return *std::ranges::max_element(most);
+}
 
 }  // namespace
 
@@ -267,9 +282,9 @@ void Rebuild::value_devices(int shard) {
   }
   const double column_ms = prices_.ms_of_column();
   const double unit_ms = prices_.ms_of_lookup_unit();
-  const double compute = *std::ranges::max_element(sums_.compute_ms);
-  const double columns = column_ms * *std::ranges::max_element(sums_.columns);
-  const double ids = unit_ms * static_cast<double>(*std::ranges::max_element(sums_.ids));
+  const double compute = greatest(sums_.compute_ms);
+  const double columns = column_ms * greatest(sums_.columns);
+  const double ids = unit_ms * static_cast<double>(greatest(sums_.ids));
   for (std::size_t d = 0; d < devices_; ++d) {
     const double c = compute_ms_[d];
     const double w = column_ms * (static_cast<double>(sums_.columns[d]) + load.columns);
