@@ -31,6 +31,24 @@ Outcome groups_of(std::vector<std::string> more, const char* memory_gb = "4") {
   return run_command("groups", first_task(std::move(more)));
 }
 
+TEST(GroupsCommand, OptionsTellLevelsOfLinks) {
+  const TemporaryFolder folder;
+  const std::string plan = folder / "plan.json";
+  const Outcome outcome = groups_of({"--sizes", "4", "--layouts", "interleaved", "--link-levels",
+                                     "4:5", "--touched-rows", "--average-every", "100", "--format",
+                                     "json", "--plan-output", plan});
+  ASSERT_EQ(outcome.code, kExitOk) << outcome.err;
+  const json group = json::parse(outcome.out)["groups"][0];
+  EXPECT_THAT(group["options"].get<std::string>(), HasSubstr("--link-levels 2:5"));
+  std::vector<std::string> args = {"4"};
+  std::istringstream words(group["options"].get<std::string>());
+  for (std::string word; words >> word;) args.push_back(word);
+  args.insert(args.end(), {"--plan", plan, "--format", "json"});
+  const Outcome priced = run_command("simulate", first_task(args));
+  ASSERT_EQ(priced.code, kExitOk) << priced.err;
+  EXPECT_EQ(json::parse(priced.out)["cost_ms"], group["iteration_ms"]);
+}
+
 TEST(GroupsCommand, WritesSizesAChartAndAPlanThatIsPricedAlike) {
   const TemporaryFolder folder;
   const std::string plan = folder / "plan.json";
