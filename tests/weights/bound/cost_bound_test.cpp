@@ -50,6 +50,9 @@ void add_features(Task& task, Random& random) {
   if (random.below(3) == 0) {
     task.links = NodeLinks{.in_node_gb_s = 30.0, .node_gb_s = random.below(2) == 0 ? 12.0 : 0.0};
     task.devices_per_node = 1 + static_cast<int>(random.below(3));
+    if (task.devices % (2 * task.devices_per_node) == 0) {
+      task.links->levels = {{.devices = 2 * task.devices_per_node, .gb_s = 6.0}};
+    }
   }
   if (random.below(3) == 0) {
     task.exchange = {.forward = WireType::kFp16,
