@@ -9,6 +9,7 @@
 
 #include "core/plans/deduplicated_task.h"
 #include "core/plans/hot_rows.h"
+#include "core/tables/table_rules.h"
 #include "neuroshard/simulator.h"
 #include "search/engine/best_plans.h"
 #include "search/hot_rows/flexshard.h"
@@ -44,18 +45,20 @@ class RowChoice {
         best_ms_(plans.compared_ms(plan_, plans.best().cost)) {}
 
   [[nodiscard]] std::vector<HotRows> chosen() {
-    std::vector<int> sent;  // Tables whose rows are sent, one by one.
-    std::vector<int> pooled;
+    // Tables whose rows are sent, one by one; pooled ones; the former that are replicated.
+    std::array<std::vector<int>, 3> kinds;
+    std::vector<int> single;
     for (const int t : tables_.by_traffic()) {
-      if (std::ranges::binary_search(plan_.replicas, t)) continue;
-      const bool rows = task_.tables[static_cast<std::size_t>(t)].pooling == Pooling::kNone ||
-                        std::ranges::binary_search(plan_.deduplicated, t);
-      (rows ? sent : pooled).push_back(t);
+      const Table& table = task_.tables[static_cast<std::size_t>(t)];
+      const bool rows =
+          table.pooling == Pooling::kNone || std::ranges::binary_search(plan_.deduplicated, t);
+      const bool whole = std::ranges::binary_search(plan_.replicas, t);
+      if (whole && !(rows && may_be_sharded(task_, table, ShardingKind::kRow))) continue;
+      kinds[whole ? 2 : rows ? 0 : 1].push_back(t);
+      if (rows && single.size() < kMostSingleTables) single.push_back(t);
     }
-    try_thresholds(sent);
-    try_thresholds(pooled);
-    sent.resize(std::min(sent.size(), kMostSingleTables));
-    for (const int table : sent) try_numbers(table);
+    for (const std::vector<int>& kind : kinds) try_thresholds(kind);
+    for (const int table : single) try_numbers(table);
     return best_;
   }
 

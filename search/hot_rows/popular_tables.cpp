@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <tuple>
 
+#include "core/plans/equal_blocks.h"
 #include "core/plans/hot_rows.h"
 #include "core/tables/row_popularity.h"
 
@@ -17,6 +18,55 @@ std::vector<std::int64_t> by_table(const Task& task, const std::vector<HotRows>&
   for (const HotRows& hot : hot_rows) rows[static_cast<std::size_t>(hot.table)] = hot.rows;
   return rows;
 }
+
+/// Slices of tables that have more or fewer rows than before.
+class RowScale {
+ public:
+  /// `before`, `after`: hot rows, by table, which slices have not.
+  RowScale(const Task& task, const Plan& plan, const std::vector<std::int64_t>& before,
+           const std::vector<std::int64_t>& after)
+      : tables_(task.tables.size()) {
+    for (std::size_t t = 0; t < tables_.size(); ++t) {
+      tables_[t].old_rows = task.tables[t].rows - before[t];
+      tables_[t].new_rows = task.tables[t].rows - after[t];
+    }
+    for (const TableSlice& slice : plan.slices) {
+      OfTable& of = tables_[static_cast<std::size_t>(slice.table)];
+      of.block = std::max(of.block, slice.rows);
+    }
+    for (const TableSlice& slice : plan.slices) {
+      OfTable& of = tables_[static_cast<std::size_t>(slice.table)];
+      of.is_equal = of.is_equal && slice.first_row % of.block == 0;
+    }
+  }
+
+  [[nodiscard]] TableSlice scaled(TableSlice slice) const {
+    const OfTable& of = tables_[static_cast<std::size_t>(slice.table)];
+    const std::int64_t first = of.moved(slice.first_row);
+    slice.rows = of.moved(slice.first_row + slice.rows) - first;
+    slice.first_row = first;
+    return slice;
+  }
+
+ private:
+  struct OfTable {
+    std::int64_t old_rows = 0;
+    std::int64_t new_rows = 0;
+    std::int64_t block = 0;  ///< Rows of the largest.
+    bool is_equal = true;    ///< Blocks are equal, and stay so to the row.
+
+    [[nodiscard]] std::int64_t moved(std::int64_t end) const {
+      if (end == old_rows) return new_rows;
+      const auto blocks = static_cast<int>((old_rows + block - 1) / block);
+      if (is_equal && rows_of_block(old_rows, blocks) == block) {
+        return std::min(new_rows, end / block * rows_of_block(new_rows, blocks));
+      }
+      return static_cast<std::int64_t>(static_cast<double>(end) / static_cast<double>(old_rows) *
+                                       static_cast<double>(new_rows));
+    }
+  };
+  std::vector<OfTable> tables_;
+};
 
 }  // namespace
 
@@ -63,22 +113,12 @@ std::int64_t PopularTables::limited(int table, double rows) const {
 Plan with_other_hot_rows(const Task& task, const Plan& plan, const std::vector<HotRows>& hot_rows) {
   const std::vector<std::int64_t> before = by_table(task, plan.hot_rows);
   const std::vector<std::int64_t> after = by_table(task, hot_rows);
+  const RowScale scale(task, plan, before, after);
   Plan changed = plan;
   std::vector<char> stays(task.tables.size(), 0);
   for (TableSlice& slice : changed.slices) {
-    const auto t = static_cast<std::size_t>(slice.table);
-    const std::int64_t old_rows = task.tables[t].rows - before[t];
-    const std::int64_t new_rows = task.tables[t].rows - after[t];
-    const auto moved = [&](std::int64_t end) {
-      return end == old_rows ? new_rows
-                             : static_cast<std::int64_t>(static_cast<double>(end) /
-                                                         static_cast<double>(old_rows) *
-                                                         static_cast<double>(new_rows));
-    };
-    const std::int64_t first = moved(slice.first_row);
-    slice.rows = moved(slice.first_row + slice.rows) - first;
-    slice.first_row = first;
-    if (slice.rows < 1) stays[t] = 1;
+    slice = scale.scaled(slice);
+    if (slice.rows < 1) stays[static_cast<std::size_t>(slice.table)] = 1;
   }
   changed.hot_rows.clear();
   for (std::size_t t = 0; t < task.tables.size(); ++t) {
@@ -90,6 +130,17 @@ Plan with_other_hot_rows(const Task& task, const Plan& plan, const std::vector<H
       changed.slices[slice] = plan.slices[slice];
     }
   }
+  std::erase_if(changed.replicas, [&](int table) {
+    const auto t = static_cast<std::size_t>(table);
+    if (after[t] == 0) return false;
+    const TableSlice others{table, 0, task.tables[t].dim, 0, task.tables[t].rows - after[t]};
+    for_each_block(others, 0, task.devices, [&](const TableSlice& block, int device) {
+      auto& shard = changed.shards[static_cast<std::size_t>(device)];
+      shard.push_back(static_cast<int>(changed.slices.size()));
+      changed.slices.push_back(block);
+    });
+    return true;
+  });
   return changed;
 }
 

@@ -35,7 +35,8 @@ class PopularTables {
 };
 
 /// `plan` of `task` with these hot rows in place of its own. Blocks keep their share of a table's
-/// other rows; a table of which one would be empty stays as it is.
+/// other rows, and equal ones stay equal; a table of which one would be empty stays as it is. The
+/// other rows of a replica come in equal blocks on all devices.
 [[nodiscard]] Plan with_other_hot_rows(const Task& task, const Plan& plan,
                                        const std::vector<HotRows>& hot_rows);
 

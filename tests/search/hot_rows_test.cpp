@@ -5,10 +5,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "core/plans/equal_blocks.h"
 #include "message_of.h"
 #include "neuroshard/c_api.h"
 #include "neuroshard/cost_bound.h"
@@ -88,6 +91,43 @@ TEST(HotRows, AreKeptWhereTheyPay) {
   for (const Cuts cuts : {Cuts::kColumns, Cuts::kTorchrec}) {
     const Planner other(builtin_weights(), {.cuts = cuts, .threads = 1});
     EXPECT_THAT(other.plan(popular_task(8)).plan->hot_rows, IsEmpty());
+  }
+}
+
+/// Cost of a plan that has so many hot rows of each table, and the others row-wise.
+double cost_of_hot_rows(const Planner& planner, const Task& task, std::int64_t hot) {
+  Plan plan;
+  plan.shards.resize(static_cast<std::size_t>(task.devices));
+  for (int t = 0; std::cmp_less(t, task.tables.size()); ++t) {
+    const Table& table = task.tables[static_cast<std::size_t>(t)];
+    plan.hot_rows.push_back({t, hot});
+    for_each_block({t, 0, table.dim, 0, table.rows - hot}, 0, task.devices,
+                   [&](const TableSlice& block, int device) {
+                     plan.shards[static_cast<std::size_t>(device)].push_back(
+                         static_cast<int>(plan.slices.size()));
+                     plan.slices.push_back(block);
+                   });
+  }
+  return planner.simulate(task, plan).cost_ms;
+}
+
+// Without hot rows, replicas are best; with them, a part of each table on all devices is.
+TEST(HotRows, AreKeptOfTablesThatWereReplicas) {
+  const Planner planner(builtin_weights(), {.threads = 1});
+  Task task = popular_task(16);
+  task.tables.resize(4);
+  for (Table& table : task.tables) {
+    table.rows = 1'000'000;
+    table.access_histogram = zipf_histogram(table.rows, table.pooling_factor, 1.05);
+    table.popularity = zipf_popularity(table.rows, 1.05);
+  }
+  const PlanResult usual = planner.plan(without_hot_rows(task));
+  ASSERT_EQ(usual.plan->replicas.size(), 4U);
+  const PlanResult hot = planner.plan(task);
+  EXPECT_EQ(hot.plan->hot_rows.size(), 4U);
+  EXPECT_THAT(hot.plan->replicas, IsEmpty());
+  for (std::int64_t rows = 1000; rows < 1'000'000; rows *= 2) {
+    EXPECT_LT(hot.cost.cost_ms, 1.01 * cost_of_hot_rows(planner, task, rows)) << rows;
   }
 }
 
