@@ -15,11 +15,11 @@
 #include "neuroshard/task_models.h"
 #include "search/baselines.h"
 #include "search/engine/best_plans.h"
+#include "search/hot_rows/hot_rows_change.h"
 #include "search/infeasibility/infeasibility.h"
 #include "search/learned_placement.h"
 #include "search/planner_impl.h"
 #include "search/planner_options.h"
-#include "search/replanning/replanning.h"
 #include "search/starts/room_search.h"
 
 namespace neuroshard {
@@ -370,42 +370,31 @@ ReplanResult Planner::replan(const Task& stated, const RunningPlan& running,
   const std::shared_ptr<const Impl> impl = in_use(impl_).for_task(stated);
   validate(request);
   neuroshard::validate(running.task);
-  if (!running.plan.hot_rows.empty()) {
-    throw Error("the running plan has hot rows, which re-planning does not know; plan anew");
-  }
-  const DeduplicatedTask deduplicated(stated);
-  const Task& given = deduplicated.task();
   if (impl->options.algorithm != Algorithm::kNeuroshard) {
     throw Error("algorithm " + std::string(name_of(impl->options.algorithm)) +
                 " does not re-plan; use neuroshard");
   }
   const Clock::time_point start = Clock::now();
-  std::optional<Task> with_rules;
-  const Task& task = given.groups.empty() ? given : with_rules.emplace(with_rules_of_groups(given));
   const std::shared_ptr<const Impl> before = impl_->for_setting_of(running.task);
   const PlanCost running_cost = neuroshard::simulate(*before->cpu, running.task, running.plan);
-  const StopCondition stop(request.plan.deadline, request.plan.stop);
-  ReplanResult result = replan_near(
-      *impl->cpu, {.task = task,
-                   .running = running,
-                   .running_cost = running_cost,
-                   .request = request,
-                   .ways = impl->ways,
-                   .effort = impl->options.effort,
-                   .stop = stop,
-                   .team = impl->threads > 1 ? &impl->team() : nullptr,
-                   .plan_anew = [&](const Task& anew, Effort effort) {
-                     return impl->plan_anew(
-                         anew, {.deadline = request.plan.deadline, .stop = request.plan.stop},
-                         effort, false);
-                   }});
-  impl->settle_reason(given, request.plan, result.result);
-  impl->add_warnings(stated, result.result);
-  if (stated.exchange.hot_rows) {
-    std::string& warning = result.result.stats.warning;
-    warning = joined_warnings(
-        warning, "exchange says hot_rows, but re-planning keeps no rows on every device");
+  ReplanRequest first = request;
+  if (stated.exchange.hot_rows) first.plan = with_half_the_time(request.plan);
+  const std::vector<HotRows> kept = kept_hot_rows(stated, running);
+  ReplanResult result;
+  try {
+    result = impl->replan_with(kept, stated, running, running_cost, first);
+  } catch (const Error&) {
+    if (kept.empty()) throw;
   }
+  // Hot rows take memory, and are moved to added devices.
+  if (!kept.empty() && !result.result.plan) {
+    result = impl->replan_with({}, stated, running, running_cost, first);
+  }
+  if (!result.result.plan) {
+    impl->settle_reason(DeduplicatedTask(stated).task(), request.plan, result.result);
+  }
+  impl->change_hot_rows(stated, running, request, result);
+  impl->add_warnings(stated, result.result);
   result.result.stats.search_ms = milliseconds_since(start);
   return result;
 }

@@ -16,6 +16,7 @@
 #include "core/tables/table_rules.h"
 #include "neuroshard/planner.h"
 #include "neuroshard/prediction_limits.h"
+#include "neuroshard/replan.h"
 #include "neuroshard/training_ranges.h"
 #include "search/infeasibility/sharding_means.h"
 #include "search/search_driver.h"
@@ -103,6 +104,19 @@ struct Planner::Impl {
   /// A plan of `task` with these hot rows, within half of the time that there is.
   [[nodiscard]] PlanResult plan_with(const std::vector<HotRows>& hot_rows, const Task& task,
                                      const PlanRequest& request, bool alone) const;
+  /// Whether plans have hot rows where tasks say so.
+  [[nodiscard]] bool may_choose_hot_rows() const {
+    return options.algorithm == Algorithm::kNeuroshard && ways.replicas && !options.equal_widths;
+  }
+  /// As Planner::replan() does, with these hot rows, but for warnings and the reason why there is
+  /// no plan.
+  [[nodiscard]] ReplanResult replan_with(const std::vector<HotRows>& hot_rows, const Task& stated,
+                                         const RunningPlan& running, const PlanCost& running_cost,
+                                         const ReplanRequest& request) const;
+  /// Puts a cheaper plan with other hot rows in the place of the plan in `result`, if `task` says
+  /// hot_rows and moves leave room for them.
+  void change_hot_rows(const Task& task, const RunningPlan& running, const ReplanRequest& request,
+                       ReplanResult& result) const;
   /// An error of `plainer` is a warning of `result`.
   static void add_work_of_plainer_task(const PlanOutcome& plainer, PlanResult& result);
   /// Many tasks, in common launches on a GPU.

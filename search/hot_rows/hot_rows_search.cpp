@@ -1,20 +1,29 @@
-// Plans with hot rows: Planner::Impl::add_hot_rows().
+// Plans with hot rows: Planner::Impl::add_hot_rows(), change_hot_rows().
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <optional>
 #include <tuple>
 #include <utility>
 #include <vector>
 
 #include "core/plans/deduplicated_task.h"
 #include "core/plans/hot_rows.h"
+#include "core/tables/table_groups.h"
 #include "core/tables/table_rules.h"
+#include "neuroshard/error.h"
 #include "neuroshard/simulator.h"
 #include "search/engine/best_plans.h"
 #include "search/hot_rows/flexshard.h"
+#include "search/hot_rows/hot_rows_change.h"
 #include "search/hot_rows/popular_tables.h"
 #include "search/planner_impl.h"
+#include "search/replanning/move_budget.h"
+#include "search/replanning/replanning.h"
 
 namespace neuroshard {
 namespace {
@@ -28,21 +37,26 @@ constexpr int kMostLogLookups = 6;
 // times as large.
 constexpr std::size_t kMostSingleTables = 16;
 constexpr std::array kTimes = {0.25, 0.5, 2.0, 4.0, 0.0};
+// Other rows than those of a running plan have to save this share of the cost.
+constexpr double kLeastGainOfOtherHotRows = 0.01;
 
 /// Numbers of rows by what a plan costs with them, if it stays as it is.
 class RowChoice {
  public:
-  /// Borrows all. `plan` has this price.
+  /// Plans are compared by it; infinity: one is not to be.
+  using ComparedMs = std::function<double(const Plan&, const PlanCost&)>;
+
+  /// Borrows all. `found` has a plan and its cost.
   RowChoice(const Backend& backend, const Task& task, const PopularTables& tables,
-            const BestPlans& plans, const StopCondition& stop)
+            const PlanResult& found, const ComparedMs& compared_ms, const StopCondition& stop)
       : backend_(backend),
         task_(task),
         tables_(tables),
-        plans_(plans),
+        compared_ms_(compared_ms),
         stop_(stop),
-        plan_(*plans.best().plan),
+        plan_(*found.plan),
         best_(plan_.hot_rows),
-        best_ms_(plans.compared_ms(plan_, plans.best().cost)) {}
+        best_ms_(compared_ms(plan_, found.cost)) {}
 
   [[nodiscard]] std::vector<HotRows> chosen() {
     // Tables whose rows are sent, one by one; pooled ones; the former that are replicated.
@@ -104,7 +118,7 @@ class RowChoice {
     const Plan changed = with_other_hot_rows(task_, plan_, trial);
     const PlanCost cost = simulate(backend_, task_, changed);
     if (!cost.fits_memory) return;
-    const double ms = plans_.compared_ms(changed, cost);
+    const double ms = compared_ms_(changed, cost);
     if (ms >= best_ms_) return;
     best_ms_ = ms;
     best_ = changed.hot_rows;
@@ -113,7 +127,7 @@ class RowChoice {
   const Backend& backend_;
   const Task& task_;
   const PopularTables& tables_;
-  const BestPlans& plans_;
+  const ComparedMs& compared_ms_;
   const StopCondition& stop_;
   const Plan plan_;
   std::vector<HotRows> best_;
@@ -147,8 +161,7 @@ void Planner::Impl::add_hot_rows(const Task& task, const PlanRequest& request, b
     std::tie(*result.plan, result.cost) = with_tiers(*cpu, task, PopularTables(task), *result.plan);
     return;
   }
-  const bool may = options.algorithm == Algorithm::kNeuroshard && ways.replicas;
-  if (!may || options.equal_widths) return;
+  if (!may_choose_hot_rows()) return;
   const StopCondition stop(request.deadline, request.stop);
   if (stop.reached()) {
     result.complete = false;
@@ -158,10 +171,14 @@ void Planner::Impl::add_hot_rows(const Task& task, const PlanRequest& request, b
   SearchStats stats = result.stats;
   bool complete = result.complete;
   BestPlans plans(*cpu, task, request, std::move(result));
+  const RowChoice::ComparedMs compared_ms = [&](const Plan& plan, const PlanCost& cost) {
+    return plans.compared_ms(plan, cost);
+  };
   plans.begin(SearchStage::kImprovement);
   std::vector<HotRows> planned;
   for (int round = 0; round < kHotRowRounds && !stop.reached(); ++round) {
-    std::vector<HotRows> chosen = RowChoice(*cpu, task, tables, plans, stop).chosen();
+    std::vector<HotRows> chosen =
+        RowChoice(*cpu, task, tables, plans.best(), compared_ms, stop).chosen();
     if (chosen.empty() || chosen == planned) break;
     PlanResult other = plan_with(chosen, task, request, alone);
     add_work(stats, other.stats);
@@ -174,6 +191,83 @@ void Planner::Impl::add_hot_rows(const Task& task, const PlanRequest& request, b
   result = plans.take();
   result.stats = std::move(stats);
   result.complete = complete && !stop.reached();
+}
+
+ReplanResult Planner::Impl::replan_with(const std::vector<HotRows>& hot_rows, const Task& stated,
+                                        const RunningPlan& running, const PlanCost& running_cost,
+                                        const ReplanRequest& request) const {
+  const HotRowsChange change(stated, running, hot_rows);
+  const DeduplicatedTask deduplicated(change.task());
+  const Task& given = deduplicated.task();
+  std::optional<Task> with_rules;
+  const Task& task = given.groups.empty() ? given : with_rules.emplace(with_rules_of_groups(given));
+  const StopCondition stop(request.plan.deadline, request.plan.stop);
+  ReplanResult result =
+      replan_near(*cpu, {.task = task,
+                         .running = change.running(),
+                         .before = change.before(),
+                         .running_cost = running_cost,
+                         .request = request,
+                         .ways = ways,
+                         .effort = options.effort,
+                         .stop = stop,
+                         .team = threads > 1 ? &team() : nullptr,
+                         .plan_anew = [&](const Task& anew, Effort effort) {
+                           return plan_anew(
+                               anew, {.deadline = request.plan.deadline, .stop = request.plan.stop},
+                               effort, false);
+                         }});
+  change.undo(result);
+  if (!hot_rows.empty() && result.result.plan) {
+    result.result.cost = neuroshard::simulate(*cpu, stated, *result.result.plan);
+  }
+  return result;
+}
+
+void Planner::Impl::change_hot_rows(const Task& task, const RunningPlan& running,
+                                    const ReplanRequest& request, ReplanResult& result) const {
+  if (!task.exchange.hot_rows || !may_choose_hot_rows() || !result.result.plan) return;
+  const StopCondition stop(request.plan.deadline, request.plan.stop);
+  MoveBudget budget(request);
+  budget.least_bytes = result.must_move_bytes;
+  if (!budget.bytes && request.ms_per_moved_gib > 0.0) budget.bytes = kAnyBytes;
+  if (!budget.bytes) budget.set(budget.least_bytes + budget.least_bytes / kShareOnTop);
+  if (request.unspent_bytes) budget.price_moves(result.result.cost.slowest_ms());
+  const std::int64_t most_bytes = std::max(*budget.bytes, result.moved_bytes);
+  const RowChoice::ComparedMs compared_ms = [&](const Plan& plan, const PlanCost& cost) {
+    const std::int64_t bytes = HotRowsChange(task, running, plan.hot_rows).copied_bytes();
+    if (bytes > most_bytes - result.moved_bytes) return std::numeric_limits<double>::infinity();
+    return cost.slowest_ms() + budget.ms_per_byte * static_cast<double>(bytes);
+  };
+  const PopularTables tables(task);
+  const std::vector<HotRows> chosen =
+      RowChoice(*cpu, task, tables, result.result, compared_ms, stop).chosen();
+  if (stop.reached()) result.result.complete = false;
+  if (chosen == result.result.plan->hot_rows || stop.reached()) return;
+  ReplanRequest rest = request;
+  rest.unspent_bytes.reset();
+  if (!budget.is_any()) {
+    rest.most_moved_bytes = most_bytes - HotRowsChange(task, running, chosen).copied_bytes();
+  }
+  ReplanResult other;
+  try {
+    other = replan_with(chosen, task, running, result.running_cost, rest);
+  } catch (const Error&) {
+    return;  // Copies of hot rows leave too little of the budget.
+  }
+  const auto charged_ms = [&](const ReplanResult& one) {
+    return one.result.cost.slowest_ms() + budget.ms_per_byte * static_cast<double>(one.moved_bytes);
+  };
+  SearchStats stats = result.result.stats;
+  add_work(stats, other.result.stats);
+  const bool complete = result.result.complete && other.result.complete;
+  if (charged_ms(other) < (1.0 - kLeastGainOfOtherHotRows) * charged_ms(result)) {
+    other.must_move_bytes = result.must_move_bytes;
+    other.unspent_bytes = budget.unspent_bytes(other.moved_bytes);
+    result = std::move(other);
+  }
+  result.result.stats = std::move(stats);
+  result.result.complete = complete;
 }
 
 }  // namespace neuroshard

@@ -132,7 +132,7 @@ class Replanning {
 Replanning::Replanning(const Backend& backend, const ReplanOrder& order)
     : backend_(backend),
       order_(order),
-      holders_(order.task, order.running),
+      holders_(order.task, order.running, order.before),
       ranks_(ranks_of_held(holders_)),
       canonical_(order.task, canonical_order(order.task, ranks_)),
       budget_(order.request),

@@ -1,6 +1,9 @@
 #pragma once
 
+#include <cstddef>
 #include <functional>
+#include <optional>
+#include <vector>
 
 #include "core/base/thread_team.h"
 #include "neuroshard/backend.h"
@@ -15,6 +18,8 @@ namespace neuroshard {
 struct ReplanOrder {
   const Task& task;  ///< Valid, with the rules that its groups imply.
   const RunningPlan& running;
+  /// [tables of `task`]: running_tables(), unless more is known.
+  const std::vector<std::optional<std::size_t>>& before;
   const PlanCost& running_cost;  ///< The running plan's, for its own task.
   const ReplanRequest& request;  ///< Valid.
   WayOptions ways;               ///< For tables that do not stay as they run.

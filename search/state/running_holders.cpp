@@ -108,10 +108,11 @@ std::vector<std::optional<std::size_t>> running_tables(const Task& task, const T
   return found;
 }
 
-RunningHolders::RunningHolders(const Task& task, const RunningPlan& running)
+RunningHolders::RunningHolders(const Task& task, const RunningPlan& running,
+                               std::vector<std::optional<std::size_t>> before)
     : task_(task),
       running_(running),
-      before_(running_tables(task, running.task)),
+      before_(std::move(before)),
       places_(places_of_running(task, running)),
       groups_(running.regrouped ? std::max(1, running.task.devices / task.devices) : 1),
       devices_left_(running.regrouped

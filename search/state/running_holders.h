@@ -5,6 +5,7 @@
 #include <limits>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "neuroshard/replan.h"
@@ -41,7 +42,11 @@ class RunningHolders {
  public:
   /// Borrows both, of which `running` is valid. Throws Error as running_tables() and
   /// places_of_running() do.
-  RunningHolders(const Task& task, const RunningPlan& running);
+  RunningHolders(const Task& task, const RunningPlan& running)
+      : RunningHolders(task, running, running_tables(task, running.task)) {}
+  /// `before`, [tables of `task`], in place of running_tables().
+  RunningHolders(const Task& task, const RunningPlan& running,
+                 std::vector<std::optional<std::size_t>> before);
 
   /// The running table that a table of the new task is; nothing: it is new.
   [[nodiscard]] std::optional<std::size_t> before(std::size_t table) const {

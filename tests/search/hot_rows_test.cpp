@@ -111,9 +111,8 @@ double cost_of_hot_rows(const Planner& planner, const Task& task, std::int64_t h
   return planner.simulate(task, plan).cost_ms;
 }
 
-// Without hot rows, replicas are best; with them, a part of each table on all devices is.
-TEST(HotRows, AreKeptOfTablesThatWereReplicas) {
-  const Planner planner(builtin_weights(), {.threads = 1});
+/// Without hot rows, replicas are best; with them, a part of each table on all devices is.
+Task task_of_replicas() {
   Task task = popular_task(16);
   task.tables.resize(4);
   for (Table& table : task.tables) {
@@ -121,6 +120,12 @@ TEST(HotRows, AreKeptOfTablesThatWereReplicas) {
     table.access_histogram = zipf_histogram(table.rows, table.pooling_factor, 1.05);
     table.popularity = zipf_popularity(table.rows, 1.05);
   }
+  return task;
+}
+
+TEST(HotRows, AreKeptOfTablesThatWereReplicas) {
+  const Planner planner(builtin_weights(), {.threads = 1});
+  const Task task = task_of_replicas();
   const PlanResult usual = planner.plan(without_hot_rows(task));
   ASSERT_EQ(usual.plan->replicas.size(), 4U);
   const PlanResult hot = planner.plan(task);
@@ -196,13 +201,13 @@ TEST(HotRows, AreInPlanFiles) {
 }
 
 TEST(HotRows, AreSaidToC) {
-  const auto plan = testing::plan_of(
-      testing::new_planner(testing::with(&ns_planner_options::cuts, "any")),
-      testing::task_from(
-          R"({"format": "neuroshard.task", "version": 1, "devices": 16, "memory_gb": 40,
-              "exchange": {"hot_rows": true}, "tables": [
-              {"row": 2000000, "dim": 128, "pooling_factor": 60, "pooling": "none",
-               "zipf_exponent": 1.2}]})"));
+  const auto planner = testing::new_planner(testing::with(&ns_planner_options::cuts, "any"));
+  const auto task = testing::task_from(
+      R"({"format": "neuroshard.task", "version": 1, "devices": 16, "memory_gb": 40,
+          "exchange": {"hot_rows": true}, "tables": [
+          {"row": 2000000, "dim": 128, "pooling_factor": 60, "pooling": "none",
+           "zipf_exponent": 1.2}]})");
+  const auto plan = testing::plan_of(planner, task);
   std::size_t count = 0;
   ns_hot_rows hot{};
   ASSERT_EQ(ns_plan_get_hot_rows(plan.get(), &hot, 1, &count), NS_OK);
@@ -211,20 +216,86 @@ TEST(HotRows, AreSaidToC) {
   EXPECT_GT(hot.rows, 0);
   EXPECT_NE(ns_plan_get_hot_rows(nullptr, &hot, 1, &count), NS_OK);
   EXPECT_NE(ns_plan_get_slices(plan.get(), nullptr, 0, &count), NS_OK);
+  // They stay where nothing has changed.
+  ns_plan* replanned = nullptr;
+  ASSERT_EQ(ns_planner_replan(planner.get(), plan.get(), task.get(), nullptr, &replanned), NS_OK);
+  const testing::Handle<ns_plan> near(replanned);
+  ns_hot_rows again{};
+  ASSERT_EQ(ns_plan_get_hot_rows(near.get(), &again, 1, &count), NS_OK);
+  EXPECT_EQ(again.rows, hot.rows);
+  ASSERT_EQ(ns_plan_get_moves(near.get(), nullptr, 0, &count), NS_OK);
+  EXPECT_EQ(count, 0U);
 }
 
-TEST(HotRows, AreNotKnownToReplanningBoundsAndHosts) {
+TEST(HotRows, StayAndChangeWhereMovesAllow) {
   const Planner planner(builtin_weights(), {.effort = Effort::kFast, .threads = 1});
-  const Task task = popular_task(4);
-  const PlanResult result = planner.plan(task);
-  ASSERT_THAT(result.plan->hot_rows, Not(IsEmpty()));
-  EXPECT_THAT(
-      message_of([&] { (void)planner.replan(task, {.task = task, .plan = *result.plan}, {}); }),
-      HasSubstr("the running plan has hot rows, which re-planning does not know"));
+  const Task task = popular_task(16);
+  const PlanResult hot = planner.plan(task);
   const PlanResult usual = planner.plan(without_hot_rows(task));
-  const ReplanResult again = planner.replan(task, {.task = task, .plan = *usual.plan}, {});
-  EXPECT_THAT(again.result.stats.warning, HasSubstr("hot_rows"));
-  EXPECT_THAT(again.result.plan->hot_rows, IsEmpty());
+  ASSERT_THAT(hot.plan->hot_rows, Not(IsEmpty()));
+  // They stay, and other tables have no fewer devices for them.
+  const ReplanResult same = planner.replan(task, {task, *hot.plan});
+  EXPECT_EQ(same.moved_bytes, 0);
+  EXPECT_LE(same.result.cost.cost_ms, hot.cost.cost_ms);
+  EXPECT_EQ(same.running_cost.cost_ms, hot.cost.cost_ms);
+  // They come with a budget, to every device that lacks them, and as many as it lets them.
+  const RunningPlan without{task, *usual.plan};
+  EXPECT_THAT(planner.replan(task, without).result.plan->hot_rows, IsEmpty());
+  double last_ms = usual.cost.cost_ms;
+  for (const double gib : {0.05, 0.25, 4.0}) {
+    const auto budget = static_cast<std::int64_t>(gib * 0x1p30);
+    const ReplanResult near = planner.replan(task, without, {.most_moved_bytes = budget});
+    std::int64_t bytes = 0;
+    for (const HotRows& rows : near.result.plan->hot_rows) bytes += 15 * rows.rows * 128 * 4;
+    EXPECT_GT(bytes, 0);
+    EXPECT_LE(bytes, near.moved_bytes);
+    EXPECT_LE(near.moved_bytes, budget);
+    EXPECT_EQ(near.unspent_bytes, budget - near.moved_bytes);
+    EXPECT_LT(near.result.cost.cost_ms, 0.95 * last_ms);
+    last_ms = near.result.cost.cost_ms;
+  }
+  EXPECT_LT(last_ms, 1.02 * hot.cost.cost_ms);
+  const ReplanResult priced = planner.replan(task, without, {.ms_per_moved_gib = 0.1});
+  EXPECT_LT(priced.result.cost.cost_ms, 1.05 * hot.cost.cost_ms);
+  EXPECT_THAT(planner.replan(task, without, {.ms_per_moved_gib = 1e6}).moves, IsEmpty());
+  // Tasks that no longer say so drop them, which moves nothing.
+  const ReplanResult dropped =
+      planner.replan(without_hot_rows(task), {task, *hot.plan}, {.most_moved_bytes = 0});
+  EXPECT_THAT(dropped.result.plan->hot_rows, IsEmpty());
+  EXPECT_THAT(dropped.moves, IsEmpty());
+}
+
+TEST(HotRows, StayOnDevicesThatAreLeftAndComeToAddedOnes) {
+  const Planner planner(builtin_weights(), {.effort = Effort::kFast, .threads = 1});
+  const Task task = popular_task(16);
+  const PlanResult hot = planner.plan(task);
+  for (const int devices : {15, 18}) {
+    Task changed = task;
+    changed.devices = devices;
+    RunningPlan running{task, *hot.plan};
+    if (devices < 16) running.lost_devices = {3};
+    const ReplanResult near = planner.replan(changed, running);
+    EXPECT_EQ(near.result.plan->hot_rows, hot.plan->hot_rows);
+    EXPECT_LT(near.result.cost.cost_ms, 1.6 * planner.plan(changed).cost.cost_ms);
+    EXPECT_TRUE(check_plan(*near.result.plan, changed).empty());
+  }
+}
+
+// Every device has all of it already.
+TEST(HotRows, OfRunningReplicasMoveNothing) {
+  const Planner planner(builtin_weights(), {.effort = Effort::kFast, .threads = 1});
+  const Task task = task_of_replicas();
+  const PlanResult usual = planner.plan(without_hot_rows(task));
+  ASSERT_EQ(usual.plan->replicas.size(), 4U);
+  const ReplanResult near =
+      planner.replan(task, {without_hot_rows(task), *usual.plan}, {.most_moved_bytes = 0});
+  EXPECT_EQ(near.result.plan->hot_rows.size(), 4U);
+  EXPECT_THAT(near.moves, IsEmpty());
+  EXPECT_LT(near.result.cost.cost_ms, 0.5 * usual.cost.cost_ms);
+}
+
+TEST(HotRows, AreNotKnownToBoundsAndHosts) {
+  const Task task = popular_task(4);
   const Hardware& machine = hardware_named("a100");
   EXPECT_THAT(message_of([&] { (void)cost_bound_ms(machine.gpu, machine.network, task); }),
               HasSubstr("hot_rows"));

@@ -412,7 +412,8 @@ typedef struct ns_rows {
   int64_t first_row;
   int64_t rows;
 } ns_rows;
-/// Writes the rows of each of these moves, in the same order. Since version 6.
+/// Writes the rows of each of these moves, in the same order. Rows of a table with hot rows are
+/// numbered with these first. Since version 6.
 ns_status ns_plan_get_move_rows(const ns_plan* plan, ns_rows* rows, size_t capacity, size_t* count);
 
 typedef struct ns_move_summary {

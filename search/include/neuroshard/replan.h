@@ -20,7 +20,8 @@ namespace neuroshard {
 /// re-planning refuses, since devices would keep rows of other tables. Rows that a device holds
 /// need not be sent, whatever the table's statistics are now; added rows must be. A table of
 /// another dim is a new table. Where that is cheaper, tables become replicated or row-wise, or no
-/// longer are.
+/// longer are. Hot rows stay where `exchange` of the new task says hot_rows, or change by cost:
+/// rows that become hot are copied to each device that lacks them.
 struct RunningPlan {
   Task task;
   /// Valid for `task`. Equal row blocks on all devices, or on those of a node in their order, go
@@ -71,11 +72,13 @@ struct TableColumns {
   friend bool operator==(const TableColumns&, const TableColumns&) = default;
 };
 
-/// Rows of columns of a table that a device has to be sent.
+/// Rows of columns of a table that a device has to be sent. Rows of a table with hot rows are
+/// numbered with these first.
 struct TableMove {
   TableColumns columns;
   /// Device of the new task that holds them; -1: none, so that they come from storage or are new.
-  /// It is `to` where groups are split and another new group has them there.
+  /// It is `to` where groups are split and another new group has them there. To an added device it
+  /// sends rows that become hot once it has been sent them.
   int from = -1;
   int to = 0;
   /// Bytes of the weights and the optimizer's state, in all new groups of a running one that lack

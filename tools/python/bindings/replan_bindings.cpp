@@ -73,7 +73,8 @@ void bind_replanning(nb::module_& module, nb::class_<PythonPlanner>& planner) {
   nb::class_<TableMove>(module, "TableMove",
                         "Rows of columns of a table that a device has to be sent.")
       .def_ro("columns", &TableMove::columns)
-      .def_ro("first_row", &TableMove::first_row)
+      .def_ro("first_row", &TableMove::first_row,
+              "Rows of a table with hot rows are numbered with these first.")
       .def_ro("rows", &TableMove::rows)
       .def_ro("from_device", &TableMove::from,
               "Device that holds them; -1: none, they come from storage or are new.")

@@ -1,0 +1,144 @@
+#include "search/hot_rows/hot_rows_change.h"
+
+#include <algorithm>
+#include <cmath>
+#include <tuple>
+
+#include "core/plans/hot_rows.h"
+#include "search/hot_rows/popular_tables.h"
+#include "search/state/running_holders.h"
+
+namespace neuroshard {
+
+HotRowsChange::HotRowsChange(const Task& task, const RunningPlan& running,
+                             std::vector<HotRows> hot_rows)
+    : task_(task),
+      running_(running),
+      hot_rows_(std::move(hot_rows)),
+      before_(running_tables(task, running.task)),
+      survivors_(surviving_devices(task, running)),
+      devices_left_(running.task.devices - std::ssize(running.lost_devices)) {
+  if (hot_rows_.empty() && running.plan.hot_rows.empty()) return;
+  // The running plan has as many, as far as it has the rows.
+  std::vector<HotRows> of_running;
+  for (const HotRows& hot : hot_rows_) {
+    const std::optional<std::size_t> table = before_[static_cast<std::size_t>(hot.table)];
+    if (!table) continue;
+    const std::int64_t most = running.task.tables[*table].rows - running.task.devices;
+    if (most > 0) of_running.push_back({static_cast<int>(*table), std::min(hot.rows, most)});
+  }
+  std::ranges::sort(of_running, {}, &HotRows::table);
+  const Plan changed = with_other_hot_rows(running.task, running.plan, of_running);
+  find_copies(changed.hot_rows);
+
+  Plan only_hot;
+  only_hot.hot_rows = hot_rows_;
+  const HotRowsSplit now(task, only_hot);
+  const HotRowsSplit was(running.task, changed);
+  split_.emplace(now.task(), RunningPlan{was.task(), was.plan(), running.lost_devices});
+  std::vector<Table>& tables = split_->first.tables;
+  for (std::size_t t = task.tables.size(); t < tables.size(); ++t) {
+    tables[t].rules.kinds = {ShardingKind::kReplicate};
+    const std::optional<std::size_t> table =
+        before_[static_cast<std::size_t>(now.listed(static_cast<int>(t)))];
+    const auto has = [&](const HotRows& hot) { return table && std::cmp_equal(hot.table, *table); };
+    const auto hot = std::ranges::find_if(changed.hot_rows, has);
+    before_.emplace_back();
+    if (hot == changed.hot_rows.end()) continue;
+    before_.back() =
+        running.task.tables.size() + static_cast<std::size_t>(hot - changed.hot_rows.begin());
+  }
+}
+
+// Rows that become hot are spread evenly over the others, so that each slice has its share of them.
+void HotRowsChange::find_copies(const std::vector<HotRows>& hot_rows) {
+  const std::size_t tables = running_.task.tables.size();
+  std::vector<std::int64_t> was(tables, 0);
+  std::vector<std::int64_t> is(tables, 0);
+  std::vector<int> now(tables, -1);
+  for (const HotRows& hot : running_.plan.hot_rows)
+    was[static_cast<std::size_t>(hot.table)] = hot.rows;
+  for (const HotRows& hot : hot_rows) is[static_cast<std::size_t>(hot.table)] = hot.rows;
+  for (std::size_t t = 0; t < task_.tables.size(); ++t) {
+    if (before_[t]) now[*before_[t]] = static_cast<int>(t);
+  }
+  for (std::size_t d = 0; d < running_.plan.shards.size(); ++d) {
+    for (const int index : running_.plan.shards[d]) {
+      TableSlice slice = running_.plan.slices[static_cast<std::size_t>(index)];
+      const auto b = static_cast<std::size_t>(slice.table);
+      if (now[b] < 0 || is[b] <= was[b]) continue;
+      const double share = static_cast<double>(is[b] - was[b]) /
+                           static_cast<double>(running_.task.tables[b].rows - was[b]);
+      const auto hot_before = [&](std::int64_t row) {
+        return std::llround(share * static_cast<double>(row));
+      };
+      const std::int64_t first = hot_before(slice.first_row);
+      slice.rows = hot_before(slice.first_row + slice.rows) - first;
+      slice.first_row = was[b] + first;
+      slice.table = now[b];
+      if (slice.rows < 1) continue;
+      const RowBytes row = stored_bytes(task_.tables[static_cast<std::size_t>(slice.table)].memory);
+      const std::int64_t bytes = slice.rows * (row.per_column * slice.dim + row.per_row);
+      copies_.push_back({slice, survivors_[d], bytes});
+    }
+  }
+}
+
+std::int64_t HotRowsChange::copied_bytes() const {
+  std::int64_t bytes = 0;
+  for (const Copied& copied : copies_) {
+    bytes += copied.bytes * (devices_left_ - (copied.from ? 1 : 0));
+  }
+  return bytes;
+}
+
+void HotRowsChange::undo(ReplanResult& result) const {
+  if (!split_ || !result.result.plan) return;
+  std::vector<std::int64_t> hot(task_.tables.size(), 0);
+  for (const auto& [table, rows] : hot_rows_) hot[static_cast<std::size_t>(table)] = rows;
+  for (TableMove& move : result.moves) {
+    int& table = move.columns.table;
+    if (std::cmp_less(table, task_.tables.size())) {
+      move.first_row += hot[static_cast<std::size_t>(table)];
+    } else {
+      table = hot_rows_[static_cast<std::size_t>(table) - task_.tables.size()].table;
+    }
+  }
+  for (const Copied& copied : copies_) {
+    for (int to = 0; to < devices_left_; ++to) {
+      if (copied.from && std::cmp_equal(*copied.from, to)) continue;
+      result.moves.push_back(
+          {.columns = {copied.rows.table, copied.rows.first_column, copied.rows.dim},
+           .from = copied.from ? static_cast<int>(*copied.from) : -1,
+           .to = to,
+           .bytes = copied.bytes,
+           .first_row = copied.rows.first_row,
+           .rows = copied.rows.rows});
+    }
+  }
+  std::ranges::stable_sort(result.moves, {}, [](const TableMove& move) {
+    return std::tuple(move.to, move.columns.table, move.columns.first_column, move.first_row);
+  });
+  result.moved_bytes += copied_bytes();
+  result.result.plan = with_hot_rows(task_, hot_rows_, *result.result.plan);
+}
+
+std::vector<HotRows> kept_hot_rows(const Task& task, const RunningPlan& running) {
+  std::vector<HotRows> kept;
+  if (!task.exchange.hot_rows || task.devices == 1 || running.plan.hot_rows.empty()) return kept;
+  const std::vector<std::optional<std::size_t>> before = running_tables(task, running.task);
+  for (std::size_t t = 0; t < before.size(); ++t) {
+    const int table = static_cast<int>(t);
+    if (!before[t] || !task.tables[t].row_shares.empty() || !rules_allow_hot_rows(task, table)) {
+      continue;
+    }
+    const auto has = [&](const HotRows& hot) { return std::cmp_equal(hot.table, *before[t]); };
+    const auto hot = std::ranges::find_if(running.plan.hot_rows, has);
+    if (hot == running.plan.hot_rows.end()) continue;
+    const std::int64_t rows = std::min(hot->rows, task.tables[t].rows - task.devices);
+    if (rows > 0) kept.push_back({table, rows});
+  }
+  return kept;
+}
+
+}  // namespace neuroshard
