@@ -101,6 +101,8 @@ std::optional<ChangedHotJob> changed_hot_job(const Planner& planner, std::uint64
   }
   ChangedHotJob job;
   job.running.task = task_with_hot_rows(tables, 2 + below(5));
+  job.running.task.exchange.deduplicate_ids = below(4) == 0;
+  job.running.task.exchange.deduplicate_by_table = below(4) == 0;
   PlanResult found = planner.plan(job.running.task);
   if (!found.plan) return std::nullopt;
   std::vector<HotRows> hot;
