@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """What deduplication and hot rows gain: drawn models with sequences, on 8 to 128 devices. Each is planned without both,
 with all unpooled tables deduplicated, and with plans that choose tables; and each so with hot rows, and by FlexShard's
-tiers. Costs are analytic ones. The cost of finding rows, and of what is made of those that come back, is counted for
+tiers. Costs are analytic ones. --torchrec adds the plans of TorchRec's planner, which deduplicates unpooled tables, and
+needs the Python package, PyTorch and TorchRec. The cost of finding rows, and of what is made of those that come back, is counted for
 plans that choose, and left out for unpooled tables of the second kind of plan (docs/deduplication.md). Prints a table
 in Markdown.
 
-usage: bench/deduplication.py PROGRAM [--models N] [--hardware NAME]
+usage: bench/deduplication.py PROGRAM [--models N] [--hardware NAME] [--torchrec]
 """
 
 import argparse
@@ -21,6 +22,7 @@ from typing import Any
 
 DEVICES = (8, 16, 32, 64, 128)
 HOT = "hot_rows"
+TORCHREC = "TorchRec"
 WAYS = {  # Abilities of the runtime, and the algorithm.
     "none": ("", "neuroshard"),
     "unpooled": ("deduplicate_ids", "neuroshard"),
@@ -88,9 +90,14 @@ def main() -> None:
     arguments.add_argument("program")
     arguments.add_argument("--models", type=int, default=30)
     arguments.add_argument("--hardware", default="a100")
+    arguments.add_argument("--torchrec", action="store_true", help="TorchRec's plans, too; for a100")
     options = arguments.parse_args()
     print(f"# deduplication and hot rows of {options.models} drawn models, {options.hardware}\n")
     ratios: dict[str, list[float]] = {way: [] for way in WAYS if way != "none"}
+    if options.torchrec:
+        from torchrec_sequences import torchrec_cost_ms
+
+        ratios[TORCHREC] = []
     print("| model | devices | unpooled | pooled | none, ms | " + " | ".join(ratios) + " | tables |")
     print("|---:|---:|---:|---:|---:|" + "---:|" * (len(ratios) + 1))
     with tempfile.TemporaryDirectory() as folder:
@@ -110,6 +117,8 @@ def main() -> None:
                 chosen[way] = (len(found.get("deduplicated", [])), len(found.get(HOT, [])))
                 analytic = ["--plan", str(plan), "--cost-source", "analytic", "--format", "jsonl"]
                 costs[way] = json.loads(output_of(options.program, "simulate", *common, *analytic))["cost"]
+            if options.torchrec:
+                costs[TORCHREC] = torchrec_cost_ms({**model, "exchange": {"deduplicate_ids": True}}, Path(folder))
             unpooled = sum(table["pooling"] == "none" for table in model["tables"])
             shares = {way: costs[way] / costs["none"] for way in ratios}
             for name, share in shares.items():
