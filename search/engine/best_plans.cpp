@@ -21,10 +21,10 @@ double BestPlans::elapsed_ms() const {
   return elapsed.count();
 }
 
-double BestPlans::compared_ms(const Plan& plan, const PlanCost& cost) const {
+double BestPlans::charge_ms(const Plan& plan) const {
   const StoragePrice& storage = request_.storage;
-  if (storage.ms_per_gib == 0.0) return cost.slowest_ms();
-  return cost.slowest_ms() + storage.ms(std::ranges::max(stored_bytes(storage, task_, plan)));
+  if (storage.ms_per_gib == 0.0) return 0.0;
+  return storage.ms(std::ranges::max(stored_bytes(storage, task_, plan)));
 }
 
 void BestPlans::consider(Plan plan) {

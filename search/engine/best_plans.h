@@ -29,11 +29,14 @@ class BestPlans {
   /// Ends its use.
   [[nodiscard]] PlanResult take() { return std::move(best_); }
   [[nodiscard]] double elapsed_ms() const;
-  /// Plans are compared by it.
-  [[nodiscard]] double compared_ms(const Plan& plan, const PlanCost& cost) const;
+  /// Plans are compared by their slowest devices and the price of what they store.
+  [[nodiscard]] double charge_ms(const Plan& plan) const;
 
  private:
   void keep_alternative(CostedPlan plan);
+  [[nodiscard]] double compared_ms(const Plan& plan, const PlanCost& cost) const {
+    return cost.slowest_ms() + charge_ms(plan);
+  }
 
   using Clock = std::chrono::steady_clock;
   const Backend& backend_;

@@ -10,65 +10,42 @@
 
 namespace neuroshard {
 
-HotRowsChange::HotRowsChange(const Task& task, const RunningPlan& running,
-                             std::vector<HotRows> hot_rows)
-    : task_(task),
-      running_(running),
-      hot_rows_(std::move(hot_rows)),
-      before_(running_tables(task, running.task)),
+HotRowCopies::HotRowCopies(const Task& task, const RunningPlan& running,
+                           const std::vector<HotRows>& hot_rows)
+    : before_(running_tables(task, running.task)),
       survivors_(surviving_devices(task, running)),
       devices_left_(running.task.devices - std::ssize(running.lost_devices)) {
-  if (hot_rows_.empty() && running.plan.hot_rows.empty()) return;
-  // The running plan has as many, as far as it has the rows.
   std::vector<HotRows> of_running;
-  for (const HotRows& hot : hot_rows_) {
+  for (const HotRows& hot : hot_rows) {
     const std::optional<std::size_t> table = before_[static_cast<std::size_t>(hot.table)];
     if (!table) continue;
     const std::int64_t most = running.task.tables[*table].rows - running.task.devices;
     if (most > 0) of_running.push_back({static_cast<int>(*table), std::min(hot.rows, most)});
   }
   std::ranges::sort(of_running, {}, &HotRows::table);
-  const Plan changed = with_other_hot_rows(running.task, running.plan, of_running);
-  find_copies(changed.hot_rows);
-
-  Plan only_hot;
-  only_hot.hot_rows = hot_rows_;
-  const HotRowsSplit now(task, only_hot);
-  const HotRowsSplit was(running.task, changed);
-  split_.emplace(now.task(), RunningPlan{was.task(), was.plan(), running.lost_devices});
-  std::vector<Table>& tables = split_->first.tables;
-  for (std::size_t t = task.tables.size(); t < tables.size(); ++t) {
-    tables[t].rules.kinds = {ShardingKind::kReplicate};
-    const std::optional<std::size_t> table =
-        before_[static_cast<std::size_t>(now.listed(static_cast<int>(t)))];
-    const auto has = [&](const HotRows& hot) { return table && std::cmp_equal(hot.table, *table); };
-    const auto hot = std::ranges::find_if(changed.hot_rows, has);
-    before_.emplace_back();
-    if (hot == changed.hot_rows.end()) continue;
-    before_.back() =
-        running.task.tables.size() + static_cast<std::size_t>(hot - changed.hot_rows.begin());
-  }
+  plan_ = with_other_hot_rows(running.task, running.plan, of_running);
+  find(task, running);
 }
 
 // Rows that become hot are spread evenly over the others, so that each slice has its share of them.
-void HotRowsChange::find_copies(const std::vector<HotRows>& hot_rows) {
-  const std::size_t tables = running_.task.tables.size();
+void HotRowCopies::find(const Task& task, const RunningPlan& running) {
+  const std::size_t tables = running.task.tables.size();
   std::vector<std::int64_t> was(tables, 0);
   std::vector<std::int64_t> is(tables, 0);
   std::vector<int> now(tables, -1);
-  for (const HotRows& hot : running_.plan.hot_rows)
-    was[static_cast<std::size_t>(hot.table)] = hot.rows;
-  for (const HotRows& hot : hot_rows) is[static_cast<std::size_t>(hot.table)] = hot.rows;
-  for (std::size_t t = 0; t < task_.tables.size(); ++t) {
+  for (const auto& [table, rows] : running.plan.hot_rows)
+    was[static_cast<std::size_t>(table)] = rows;
+  for (const auto& [table, rows] : plan_.hot_rows) is[static_cast<std::size_t>(table)] = rows;
+  for (std::size_t t = 0; t < before_.size(); ++t) {
     if (before_[t]) now[*before_[t]] = static_cast<int>(t);
   }
-  for (std::size_t d = 0; d < running_.plan.shards.size(); ++d) {
-    for (const int index : running_.plan.shards[d]) {
-      TableSlice slice = running_.plan.slices[static_cast<std::size_t>(index)];
+  for (std::size_t d = 0; d < running.plan.shards.size(); ++d) {
+    for (const int index : running.plan.shards[d]) {
+      TableSlice slice = running.plan.slices[static_cast<std::size_t>(index)];
       const auto b = static_cast<std::size_t>(slice.table);
       if (now[b] < 0 || is[b] <= was[b]) continue;
       const double share = static_cast<double>(is[b] - was[b]) /
-                           static_cast<double>(running_.task.tables[b].rows - was[b]);
+                           static_cast<double>(running.task.tables[b].rows - was[b]);
       const auto hot_before = [&](std::int64_t row) {
         return std::llround(share * static_cast<double>(row));
       };
@@ -77,19 +54,61 @@ void HotRowsChange::find_copies(const std::vector<HotRows>& hot_rows) {
       slice.first_row = was[b] + first;
       slice.table = now[b];
       if (slice.rows < 1) continue;
-      const RowBytes row = stored_bytes(task_.tables[static_cast<std::size_t>(slice.table)].memory);
+      const RowBytes row = stored_bytes(task.tables[static_cast<std::size_t>(slice.table)].memory);
       const std::int64_t bytes = slice.rows * (row.per_column * slice.dim + row.per_row);
       copies_.push_back({slice, survivors_[d], bytes});
     }
   }
 }
 
-std::int64_t HotRowsChange::copied_bytes() const {
+std::int64_t HotRowCopies::bytes() const {
   std::int64_t bytes = 0;
   for (const Copied& copied : copies_) {
     bytes += copied.bytes * (devices_left_ - (copied.from ? 1 : 0));
   }
   return bytes;
+}
+
+void HotRowCopies::add_to(std::vector<TableMove>& moves) const {
+  for (const Copied& copied : copies_) {
+    for (int to = 0; to < devices_left_; ++to) {
+      if (copied.from && std::cmp_equal(*copied.from, to)) continue;
+      moves.push_back({.columns = {copied.rows.table, copied.rows.first_column, copied.rows.dim},
+                       .from = copied.from ? static_cast<int>(*copied.from) : -1,
+                       .to = to,
+                       .bytes = copied.bytes,
+                       .first_row = copied.rows.first_row,
+                       .rows = copied.rows.rows});
+    }
+  }
+}
+
+HotRowsChange::HotRowsChange(const Task& task, const RunningPlan& running,
+                             std::vector<HotRows> hot_rows)
+    : task_(task),
+      running_(running),
+      hot_rows_(std::move(hot_rows)),
+      copies_(task, running, hot_rows_),
+      before_(copies_.before()) {
+  if (hot_rows_.empty() && running.plan.hot_rows.empty()) return;
+  Plan only_hot;
+  only_hot.hot_rows = hot_rows_;
+  const HotRowsSplit now(task, only_hot);
+  const HotRowsSplit was(running.task, copies_.plan());
+  split_.emplace(now.task(), RunningPlan{was.task(), was.plan(), running.lost_devices});
+  std::vector<Table>& tables = split_->first.tables;
+  const std::vector<HotRows>& hot_before = copies_.plan().hot_rows;
+  for (std::size_t t = task.tables.size(); t < tables.size(); ++t) {
+    tables[t].rules.kinds = {ShardingKind::kReplicate};
+    const std::optional<std::size_t> table =
+        before_[static_cast<std::size_t>(now.listed(static_cast<int>(t)))];
+    const auto has = [&](const HotRows& hot) { return table && std::cmp_equal(hot.table, *table); };
+    const auto hot = std::ranges::find_if(hot_before, has);
+    before_.emplace_back();
+    if (hot == hot_before.end()) continue;
+    before_.back() =
+        running.task.tables.size() + static_cast<std::size_t>(hot - hot_before.begin());
+  }
 }
 
 void HotRowsChange::undo(ReplanResult& result) const {
@@ -104,22 +123,11 @@ void HotRowsChange::undo(ReplanResult& result) const {
       table = hot_rows_[static_cast<std::size_t>(table) - task_.tables.size()].table;
     }
   }
-  for (const Copied& copied : copies_) {
-    for (int to = 0; to < devices_left_; ++to) {
-      if (copied.from && std::cmp_equal(*copied.from, to)) continue;
-      result.moves.push_back(
-          {.columns = {copied.rows.table, copied.rows.first_column, copied.rows.dim},
-           .from = copied.from ? static_cast<int>(*copied.from) : -1,
-           .to = to,
-           .bytes = copied.bytes,
-           .first_row = copied.rows.first_row,
-           .rows = copied.rows.rows});
-    }
-  }
+  copies_.add_to(result.moves);
   std::ranges::stable_sort(result.moves, {}, [](const TableMove& move) {
     return std::tuple(move.to, move.columns.table, move.columns.first_column, move.first_row);
   });
-  result.moved_bytes += copied_bytes();
+  result.moved_bytes += copies_.bytes();
   result.result.plan = with_hot_rows(task_, hot_rows_, *result.result.plan);
 }
 

@@ -11,14 +11,46 @@
 
 namespace neuroshard {
 
-/// A change of a job from a plan to one with other hot rows, as one between plans without any:
-/// those of HotRowsSplit. Before it, rows that become hot are copied to every device, and rows that
-/// no longer are join the blocks that their devices have: running() has the hot rows of the new
-/// plan. To number the other rows anew moves nothing. If neither plan has any, all is as it is.
-class HotRowsChange {
+/// Rows of a running plan that become hot, which are copied to every device that lacks them. Rows
+/// that no longer are hot join the blocks that their devices have. To number the other rows of a
+/// table anew moves nothing.
+class HotRowCopies {
  public:
   /// Borrows `task` and `running`. `hot_rows`: tables of `task` that may have them, ascending.
   /// Throws Error as running_tables() and surviving_devices() do.
+  HotRowCopies(const Task& task, const RunningPlan& running, const std::vector<HotRows>& hot_rows);
+
+  /// The running plan with as many hot rows as tables had rows for.
+  [[nodiscard]] const Plan& plan() const { return plan_; }
+  /// [tables of the task]: running_tables().
+  [[nodiscard]] const std::vector<std::optional<std::size_t>>& before() const { return before_; }
+  /// Bytes over all devices that are sent them.
+  [[nodiscard]] std::int64_t bytes() const;
+  /// Adds those bytes. Rows are numbered among the hot ones of their table.
+  void add_to(std::vector<TableMove>& moves) const;
+
+ private:
+  /// Rows of a running slice.
+  struct Copied {
+    TableSlice rows;  ///< The table is one of the task.
+    std::optional<std::uint32_t> from;
+    std::int64_t bytes;  ///< To each other device that is left.
+  };
+  void find(const Task& task, const RunningPlan& running);
+
+  std::vector<std::optional<std::size_t>> before_;
+  std::vector<std::optional<std::uint32_t>> survivors_;
+  std::int64_t devices_left_;
+  Plan plan_;
+  std::vector<Copied> copies_;
+};
+
+/// A change of a job from a plan to one with other hot rows, as one between plans without any:
+/// those of HotRowsSplit, once rows that become hot are copied. If neither plan has any, all is as
+/// it is.
+class HotRowsChange {
+ public:
+  /// As HotRowCopies does.
   HotRowsChange(const Task& task, const RunningPlan& running, std::vector<HotRows> hot_rows);
   HotRowsChange(const HotRowsChange&) = delete;
   HotRowsChange& operator=(const HotRowsChange&) = delete;
@@ -28,29 +60,16 @@ class HotRowsChange {
   [[nodiscard]] const RunningPlan& running() const { return split_ ? split_->second : running_; }
   /// [tables of task()]: the table of running() that each is; nothing: it is new.
   [[nodiscard]] const std::vector<std::optional<std::size_t>>& before() const { return before_; }
-  /// Bytes of the rows that become hot, over all devices that are sent them.
-  [[nodiscard]] std::int64_t copied_bytes() const;
   /// Makes a plan of task() one of the listed tables, and adds the copies to its moves. Rows of a
   /// table with hot ones are numbered with these first.
   void undo(ReplanResult& result) const;
 
  private:
-  /// Rows of a running slice that become hot.
-  struct Copied {
-    TableSlice rows;  ///< The table is one of the new task; rows are numbered among its hot ones.
-    std::optional<std::uint32_t> from;
-    std::int64_t bytes;  ///< To each other device that is left.
-  };
-  /// `hot_rows`: those that the running plan then has.
-  void find_copies(const std::vector<HotRows>& hot_rows);
-
   const Task& task_;
   const RunningPlan& running_;
   std::vector<HotRows> hot_rows_;
+  HotRowCopies copies_;
   std::vector<std::optional<std::size_t>> before_;
-  std::vector<std::optional<std::uint32_t>> survivors_;
-  std::int64_t devices_left_;
-  std::vector<Copied> copies_;
   std::optional<std::pair<Task, RunningPlan>> split_;
 };
 

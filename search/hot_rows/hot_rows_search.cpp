@@ -33,6 +33,8 @@ constexpr int kHotRowRounds = 2;
 // Rows that are looked up so often by each device's part of a batch, 1/16 to 64, are tried as hot.
 constexpr int kLeastLogLookups = -4;
 constexpr int kMostLogLookups = 6;
+// Limits of moves may leave room for those alone that are looked up more often, up to 65,536 times.
+constexpr int kMostLogLookupsOfMoves = 16;
 // Tables, those with most traffic first, whose numbers of rows are tried one by one, each so many
 // times as large.
 constexpr std::size_t kMostSingleTables = 16;
@@ -43,20 +45,22 @@ constexpr double kLeastGainOfOtherHotRows = 0.01;
 /// Numbers of rows by what a plan costs with them, if it stays as it is.
 class RowChoice {
  public:
-  /// Plans are compared by it; infinity: one is not to be.
-  using ComparedMs = std::function<double(const Plan&, const PlanCost&)>;
+  /// Plans are compared by their slowest devices and this; infinity: one is not to be.
+  using ChargeMs = std::function<double(const Plan&)>;
 
   /// Borrows all. `found` has a plan and its cost.
   RowChoice(const Backend& backend, const Task& task, const PopularTables& tables,
-            const PlanResult& found, const ComparedMs& compared_ms, const StopCondition& stop)
+            const PlanResult& found, const ChargeMs& charge_ms, int most_log_lookups,
+            const StopCondition& stop)
       : backend_(backend),
         task_(task),
         tables_(tables),
-        compared_ms_(compared_ms),
+        charge_ms_(charge_ms),
+        most_log_lookups_(most_log_lookups),
         stop_(stop),
         plan_(*found.plan),
         best_(plan_.hot_rows),
-        best_ms_(compared_ms(plan_, found.cost)) {}
+        best_ms_(found.cost.slowest_ms() + charge_ms(plan_)) {}
 
   [[nodiscard]] std::vector<HotRows> chosen() {
     // Tables whose rows are sent, one by one; pooled ones; the former that are replicated.
@@ -80,7 +84,7 @@ class RowChoice {
   void try_thresholds(const std::vector<int>& of) {
     if (of.empty()) return;
     const std::vector<HotRows> others = best_;
-    for (int log = kMostLogLookups; log >= kLeastLogLookups; --log) {
+    for (int log = most_log_lookups_; log >= kLeastLogLookups; --log) {
       std::vector<HotRows> trial = others;
       for (const int table : of) {
         set(table, tables_.rows(table, std::exp2(log) * task_.devices), trial);
@@ -116,9 +120,11 @@ class RowChoice {
   void consider(const std::vector<HotRows>& trial) {
     if (trial == best_ || stop_.reached()) return;
     const Plan changed = with_other_hot_rows(task_, plan_, trial);
+    const double charge_ms = charge_ms_(changed);
+    if (charge_ms >= best_ms_) return;
     const PlanCost cost = simulate(backend_, task_, changed);
     if (!cost.fits_memory) return;
-    const double ms = compared_ms_(changed, cost);
+    const double ms = cost.slowest_ms() + charge_ms;
     if (ms >= best_ms_) return;
     best_ms_ = ms;
     best_ = changed.hot_rows;
@@ -127,7 +133,8 @@ class RowChoice {
   const Backend& backend_;
   const Task& task_;
   const PopularTables& tables_;
-  const ComparedMs& compared_ms_;
+  const ChargeMs& charge_ms_;
+  int most_log_lookups_;
   const StopCondition& stop_;
   const Plan plan_;
   std::vector<HotRows> best_;
@@ -171,14 +178,12 @@ void Planner::Impl::add_hot_rows(const Task& task, const PlanRequest& request, b
   SearchStats stats = result.stats;
   bool complete = result.complete;
   BestPlans plans(*cpu, task, request, std::move(result));
-  const RowChoice::ComparedMs compared_ms = [&](const Plan& plan, const PlanCost& cost) {
-    return plans.compared_ms(plan, cost);
-  };
+  const RowChoice::ChargeMs charge_ms = [&](const Plan& plan) { return plans.charge_ms(plan); };
   plans.begin(SearchStage::kImprovement);
   std::vector<HotRows> planned;
   for (int round = 0; round < kHotRowRounds && !stop.reached(); ++round) {
     std::vector<HotRows> chosen =
-        RowChoice(*cpu, task, tables, plans.best(), compared_ms, stop).chosen();
+        RowChoice(*cpu, task, tables, plans.best(), charge_ms, kMostLogLookups, stop).chosen();
     if (chosen.empty() || chosen == planned) break;
     PlanResult other = plan_with(chosen, task, request, alone);
     add_work(stats, other.stats);
@@ -234,20 +239,24 @@ void Planner::Impl::change_hot_rows(const Task& task, const RunningPlan& running
   if (!budget.bytes) budget.set(budget.least_bytes + budget.least_bytes / kShareOnTop);
   if (request.unspent_bytes) budget.price_moves(result.result.cost.slowest_ms());
   const std::int64_t most_bytes = std::max(*budget.bytes, result.moved_bytes);
-  const RowChoice::ComparedMs compared_ms = [&](const Plan& plan, const PlanCost& cost) {
-    const std::int64_t bytes = HotRowsChange(task, running, plan.hot_rows).copied_bytes();
-    if (bytes > most_bytes - result.moved_bytes) return std::numeric_limits<double>::infinity();
-    return cost.slowest_ms() + budget.ms_per_byte * static_cast<double>(bytes);
+  // Copies may take the place of moves that a plan does well without.
+  const std::int64_t most_copied_bytes =
+      most_bytes - std::min(result.moved_bytes, result.must_move_bytes);
+  const RowChoice::ChargeMs charge_ms = [&](const Plan& plan) {
+    const std::int64_t bytes = HotRowCopies(task, running, plan.hot_rows).bytes();
+    return bytes > most_copied_bytes ? std::numeric_limits<double>::infinity()
+                                     : budget.ms_per_byte * static_cast<double>(bytes);
   };
   const PopularTables tables(task);
   const std::vector<HotRows> chosen =
-      RowChoice(*cpu, task, tables, result.result, compared_ms, stop).chosen();
+      RowChoice(*cpu, task, tables, result.result, charge_ms, kMostLogLookupsOfMoves, stop)
+          .chosen();
   if (stop.reached()) result.result.complete = false;
   if (chosen == result.result.plan->hot_rows || stop.reached()) return;
   ReplanRequest rest = request;
   rest.unspent_bytes.reset();
   if (!budget.is_any()) {
-    rest.most_moved_bytes = most_bytes - HotRowsChange(task, running, chosen).copied_bytes();
+    rest.most_moved_bytes = most_bytes - HotRowCopies(task, running, chosen).bytes();
   }
   ReplanResult other;
   try {

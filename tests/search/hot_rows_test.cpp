@@ -265,6 +265,22 @@ TEST(HotRows, StayAndChangeWhereMovesAllow) {
   EXPECT_THAT(dropped.moves, IsEmpty());
 }
 
+// The plan without them would spend the budget on all that makes it a little cheaper.
+TEST(HotRows, ComeBeforeMovesThatGainLess) {
+  const Planner planner(builtin_weights(), {.effort = Effort::kFast, .threads = 1});
+  const Planner greedy(builtin_weights(), {.algorithm = Algorithm::kSizeGreedy, .threads = 1});
+  const Task task = popular_task(16);
+  const RunningPlan running{task, *greedy.plan(task).plan};
+  const ReplanResult without =
+      planner.replan(without_hot_rows(task), running, {.most_moved_bytes = std::int64_t{1} << 30});
+  ASSERT_GT(without.moved_bytes, 0);
+  const ReplanResult near =
+      planner.replan(task, running, {.most_moved_bytes = without.moved_bytes});
+  EXPECT_LE(near.moved_bytes, without.moved_bytes);
+  EXPECT_GE(near.result.plan->hot_rows.size(), 4U);
+  EXPECT_LT(near.result.cost.cost_ms, 0.3 * without.result.cost.cost_ms);
+}
+
 TEST(HotRows, StayOnDevicesThatAreLeftAndComeToAddedOnes) {
   const Planner planner(builtin_weights(), {.effort = Effort::kFast, .threads = 1});
   const Task task = popular_task(16);

@@ -50,11 +50,11 @@ TEST(HotRowsChange, CopiesRowsThatBecomeHotToDevicesThatLackThem) {
   RunningPlan running{task, {.slices = {}, .shards = {{0}, {1}, {2}, {3}}, .hot_rows = {{0, 200}}}};
   for (int d = 0; d < 4; ++d) running.plan.slices.push_back({0, 0, 16, 200 * d, 200});
   const std::int64_t row_bytes = 16 * 4;
-  EXPECT_EQ(HotRowsChange(task, running, {{0, 200}}).copied_bytes(), 0);
-  EXPECT_EQ(HotRowsChange(task, running, {{0, 100}}).copied_bytes(), 0);
-  EXPECT_EQ(HotRowsChange(task, running, {}).copied_bytes(), 0);
+  EXPECT_EQ(HotRowCopies(task, running, {{0, 200}}).bytes(), 0);
+  EXPECT_EQ(HotRowCopies(task, running, {{0, 100}}).bytes(), 0);
+  EXPECT_EQ(HotRowCopies(task, running, {}).bytes(), 0);
   const HotRowsChange change(task, running, {{0, 600}});
-  EXPECT_EQ(change.copied_bytes(), 400 * 3 * row_bytes);
+  EXPECT_EQ(HotRowCopies(task, running, {{0, 600}}).bytes(), 400 * 3 * row_bytes);
   EXPECT_THAT(change.before(), ElementsAre(0U, 1U));
   ReplanResult result;
   result.result.plan = change.running().plan;
@@ -70,8 +70,7 @@ TEST(HotRowsChange, CopiesRowsThatBecomeHotToDevicesThatLackThem) {
   running.lost_devices = {1};
   Task smaller = task;
   smaller.devices = 3;
-  EXPECT_EQ(HotRowsChange(smaller, running, {{0, 600}}).copied_bytes(),
-            (300 * 2 + 100 * 3) * row_bytes);
+  EXPECT_EQ(HotRowCopies(smaller, running, {{0, 600}}).bytes(), (300 * 2 + 100 * 3) * row_bytes);
 }
 
 TEST(HotRowsChange, OfPlansWithoutAnyIsNone) {
