@@ -12,9 +12,7 @@ namespace neuroshard {
 
 HotRowCopies::HotRowCopies(const Task& task, const RunningPlan& running,
                            const std::vector<HotRows>& hot_rows)
-    : before_(running_tables(task, running.task)),
-      survivors_(surviving_devices(task, running)),
-      devices_left_(running.task.devices - std::ssize(running.lost_devices)) {
+    : before_(running_tables(task, running.task)), places_(places_of_running(task, running)) {
   std::vector<HotRows> of_running;
   for (const HotRows& hot : hot_rows) {
     const std::optional<std::size_t> table = before_[static_cast<std::size_t>(hot.table)];
@@ -56,31 +54,39 @@ void HotRowCopies::find(const Task& task, const RunningPlan& running) {
       if (slice.rows < 1) continue;
       const RowBytes row = stored_bytes(task.tables[static_cast<std::size_t>(slice.table)].memory);
       const std::int64_t bytes = slice.rows * (row.per_column * slice.dim + row.per_row);
-      copies_.push_back({slice, survivors_[d], bytes});
+      copies_.push_back({slice, static_cast<int>(d), bytes});
+    }
+  }
+}
+
+template <typename Send>
+void HotRowCopies::for_each(const Send& send) const {
+  for (const Copied& copied : copies_) {
+    const auto& holders = places_.devices[static_cast<std::size_t>(copied.device)];
+    for (int to = 0; to < places_.devices_left; ++to) {
+      const bool has = std::ranges::find(holders, static_cast<std::uint32_t>(to)) != holders.end();
+      const int groups = places_.groups - (has ? 1 : 0);
+      if (groups > 0) send(copied, to, groups * copied.bytes);
     }
   }
 }
 
 std::int64_t HotRowCopies::bytes() const {
-  std::int64_t bytes = 0;
-  for (const Copied& copied : copies_) {
-    bytes += copied.bytes * (devices_left_ - (copied.from ? 1 : 0));
-  }
-  return bytes;
+  std::int64_t all = 0;
+  for_each([&](const Copied&, int, std::int64_t bytes) { all += bytes; });
+  return all;
 }
 
 void HotRowCopies::add_to(std::vector<TableMove>& moves) const {
-  for (const Copied& copied : copies_) {
-    for (int to = 0; to < devices_left_; ++to) {
-      if (copied.from && std::cmp_equal(*copied.from, to)) continue;
-      moves.push_back({.columns = {copied.rows.table, copied.rows.first_column, copied.rows.dim},
-                       .from = copied.from ? static_cast<int>(*copied.from) : -1,
-                       .to = to,
-                       .bytes = copied.bytes,
-                       .first_row = copied.rows.first_row,
-                       .rows = copied.rows.rows});
-    }
-  }
+  for_each([&](const Copied& copied, int to, std::int64_t bytes) {
+    const auto& holders = places_.devices[static_cast<std::size_t>(copied.device)];
+    moves.push_back({.columns = {copied.rows.table, copied.rows.first_column, copied.rows.dim},
+                     .from = holders.empty() ? -1 : static_cast<int>(holders.front()),
+                     .to = to,
+                     .bytes = bytes,
+                     .first_row = copied.rows.first_row,
+                     .rows = copied.rows.rows});
+  });
 }
 
 HotRowsChange::HotRowsChange(const Task& task, const RunningPlan& running,
@@ -95,7 +101,8 @@ HotRowsChange::HotRowsChange(const Task& task, const RunningPlan& running,
   only_hot.hot_rows = hot_rows_;
   const HotRowsSplit now(task, only_hot);
   const HotRowsSplit was(running.task, copies_.plan());
-  split_.emplace(now.task(), RunningPlan{was.task(), was.plan(), running.lost_devices});
+  split_.emplace(now.task(),
+                 RunningPlan{was.task(), was.plan(), running.lost_devices, running.regrouped});
   std::vector<Table>& tables = split_->first.tables;
   const std::vector<HotRows>& hot_before = copies_.plan().hot_rows;
   for (std::size_t t = task.tables.size(); t < tables.size(); ++t) {

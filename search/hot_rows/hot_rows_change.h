@@ -8,6 +8,7 @@
 
 #include "neuroshard/replan.h"
 #include "neuroshard/task.h"
+#include "search/state/running_holders.h"
 
 namespace neuroshard {
 
@@ -17,7 +18,7 @@ namespace neuroshard {
 class HotRowCopies {
  public:
   /// Borrows `task` and `running`. `hot_rows`: tables of `task` that may have them, ascending.
-  /// Throws Error as running_tables() and surviving_devices() do.
+  /// Throws Error as running_tables() and places_of_running() do.
   HotRowCopies(const Task& task, const RunningPlan& running, const std::vector<HotRows>& hot_rows);
 
   /// The running plan with as many hot rows as tables had rows for.
@@ -33,14 +34,16 @@ class HotRowCopies {
   /// Rows of a running slice.
   struct Copied {
     TableSlice rows;  ///< The table is one of the task.
-    std::optional<std::uint32_t> from;
-    std::int64_t bytes;  ///< To each other device that is left.
+    int device;       ///< Of the running plan.
+    std::int64_t bytes;
   };
   void find(const Task& task, const RunningPlan& running);
+  /// Calls send(const Copied&, to, bytes) for each device that is left and is sent anything.
+  template <typename Send>
+  void for_each(const Send& send) const;
 
   std::vector<std::optional<std::size_t>> before_;
-  std::vector<std::optional<std::uint32_t>> survivors_;
-  std::int64_t devices_left_;
+  RunningPlaces places_;
   Plan plan_;
   std::vector<Copied> copies_;
 };

@@ -155,8 +155,8 @@ class Carrier {
   [[nodiscard]] int group_now(Way way, int running_group) const {
     const auto before = static_cast<std::size_t>(devices_of_slice(holders_.running().task, way));
     const auto of_group = static_cast<std::uint32_t>(group(way));
-    const auto left =
-        holders_.places().subspan(static_cast<std::size_t>(running_group) * before, before);
+    const auto left = std::span(holders_.places().devices)
+                          .subspan(static_cast<std::size_t>(running_group) * before, before);
     if (before != of_group || left.front().empty()) return kNowhere;
     const std::uint32_t first = left.front().front();
     if (first % of_group != 0) return kNowhere;

@@ -266,7 +266,7 @@ void Replanning::set_default_budget() {
     budget_.bytes = kAnyBytes;
     return;
   }
-  const int added = order_.task.devices - holders_.devices_left();
+  const int added = order_.task.devices - holders_.places().devices_left;
   const std::int64_t wanted = std::max(least_moved(known_).moved_bytes,
                                        holders_.total_bytes() / order_.task.devices * added);
   budget_.set(wanted + wanted / kShareOnTop);

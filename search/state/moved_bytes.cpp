@@ -20,7 +20,7 @@ MovedBytes::MovedBytes(const MoveTerms& terms, const BundledTask& bundled, const
     if (bundled.bundle(t) != nullptr) continue;  // It has no columns to choose from.
     for (const RunningSlice& one : holders.slices(bundled.original[t])) {
       for (const std::uint32_t place :
-           holders.places()[static_cast<std::size_t>(one.running_device)]) {
+           holders.places().devices[static_cast<std::size_t>(one.running_device)]) {
         held_[t].push_back({static_cast<int>(place), one.slice.first_column, one.slice.dim});
       }
     }
@@ -97,9 +97,10 @@ std::int64_t MovedBytes::about(const StateSlice& slice) const {
   const std::int64_t all = bytes_of(bundled_.task.tables[t].rows);
   const std::int64_t kept_rows = holders.kept_rows(listed);
   const int group = ways_.group(slice.way);
-  std::int64_t bytes = holders.groups() * all;
+  std::int64_t bytes = holders.places().groups * all;
   for (int device = slice.place * group; device < (slice.place + 1) * group; ++device) {
-    const bool has_replica = holders.is_replicated(listed) && device < holders.devices_left();
+    const bool has_replica =
+        holders.is_replicated(listed) && device < holders.places().devices_left;
     std::int64_t kept = has_replica ? bytes_of(kept_rows) : 0;
     for (const RunningSlice& one : holders.slices(listed)) {
       if (!holders.holds(device, one)) continue;

@@ -32,7 +32,7 @@ std::map<std::string_view, std::vector<std::size_t>> tables_by_name(const Task& 
 
 namespace {
 
-std::vector<std::vector<std::uint32_t>> places_in_groups(int now, const RunningPlan& running) {
+RunningPlaces places_in_groups(int now, const RunningPlan& running) {
   const int before = running.task.devices;
   if (!running.lost_devices.empty()) {
     throw Error("devices are lost and groups change their size; plan for one after the other");
@@ -44,20 +44,21 @@ std::vector<std::vector<std::uint32_t>> places_in_groups(int now, const RunningP
   const bool consecutive = running.regrouped == GroupLayout::kConsecutive;
   const int larger = std::max(before, now);
   const int times = larger / std::min(before, now);
-  std::vector<std::vector<std::uint32_t>> places(static_cast<std::size_t>(before));
+  RunningPlaces places{.devices = {}, .groups = std::max(1, before / now), .devices_left = now};
+  places.devices.resize(static_cast<std::size_t>(before));
   for (int device = 0; device < larger; ++device) {
     const int other = consecutive ? device % (larger / times) : device / times;
     const auto [running_one, place] =
         before > now ? std::pair(device, other) : std::pair(other, device);
-    places[static_cast<std::size_t>(running_one)].push_back(static_cast<std::uint32_t>(place));
+    places.devices[static_cast<std::size_t>(running_one)].push_back(
+        static_cast<std::uint32_t>(place));
   }
   return places;
 }
 
 }  // namespace
 
-std::vector<std::vector<std::uint32_t>> places_of_running(const Task& task,
-                                                          const RunningPlan& running) {
+RunningPlaces places_of_running(const Task& task, const RunningPlan& running) {
   if (running.regrouped) return places_in_groups(task.devices, running);
   const int before = running.task.devices;
   std::vector<bool> lost(static_cast<std::size_t>(before), false);
@@ -78,10 +79,11 @@ std::vector<std::vector<std::uint32_t>> places_of_running(const Task& task,
                 std::to_string(running.lost_devices.size()) + " are lost, but the task has only " +
                 std::to_string(task.devices) + "; say which others are lost");
   }
-  std::vector<std::vector<std::uint32_t>> places(static_cast<std::size_t>(before));
+  RunningPlaces places{.devices = {}, .devices_left = left};
+  places.devices.resize(static_cast<std::size_t>(before));
   std::uint32_t next = 0;
-  for (std::size_t device = 0; device < places.size(); ++device) {
-    if (!lost[device]) places[device] = {next++};
+  for (std::size_t device = 0; device < lost.size(); ++device) {
+    if (!lost[device]) places.devices[device] = {next++};
   }
   return places;
 }
@@ -114,10 +116,6 @@ RunningHolders::RunningHolders(const Task& task, const RunningPlan& running,
       running_(running),
       before_(std::move(before)),
       places_(places_of_running(task, running)),
-      groups_(running.regrouped ? std::max(1, running.task.devices / task.devices) : 1),
-      devices_left_(running.regrouped
-                        ? task.devices
-                        : running.task.devices - static_cast<int>(running.lost_devices.size())),
       slices_(running.task.tables.size()) {
   for (const Table& table : task.tables) {
     const RowBytes row = stored_bytes(table.memory);
@@ -148,7 +146,7 @@ void RunningHolders::place_slices() {
       order, {}, [](const auto& one) { return std::pair(std::get<0>(one), std::get<1>(one)); });
   std::vector<double> loads(static_cast<std::size_t>(task_.devices));
   for (const auto& [negative_load, name, slice] : order) {
-    const auto& places = places_[static_cast<std::size_t>(slice->running_device)];
+    const auto& places = places_.devices[static_cast<std::size_t>(slice->running_device)];
     if (places.empty()) continue;
     slice->device =
         *std::ranges::min_element(places, {}, [&](std::uint32_t d) { return loads[d]; });
@@ -157,7 +155,7 @@ void RunningHolders::place_slices() {
 }
 
 bool RunningHolders::holds(int device, const RunningSlice& slice) const {
-  const auto& places = places_[static_cast<std::size_t>(slice.running_device)];
+  const auto& places = places_.devices[static_cast<std::size_t>(slice.running_device)];
   return std::ranges::any_of(places, [&](std::uint32_t d) { return std::cmp_equal(d, device); });
 }
 
@@ -195,9 +193,9 @@ void RunningHolders::for_each_part(const TableSlice& slice, int to, const Send& 
   const std::int64_t rows_before =
       before_[table] ? std::clamp(kept_rows(table), slice.first_row, end_row) : slice.first_row;
   if (is_replicated(table)) {
-    if (to >= devices_left_) {
-      send_rows(devices_left_ > 0 ? 0 : -1, slice.first_column, slice.dim, slice.first_row,
-                rows_before, groups_);
+    if (to >= places_.devices_left) {
+      send_rows(places_.devices_left > 0 ? 0 : -1, slice.first_column, slice.dim, slice.first_row,
+                rows_before, places_.groups);
     }
   } else {
     const std::span<const RunningSlice> all = slices(table);
@@ -218,10 +216,10 @@ void RunningHolders::for_each_part(const TableSlice& slice, int to, const Send& 
       const int from = held.device ? static_cast<int>(*held.device) : -1;
       send_rows(from, column, dim, std::max(held.slice.first_row, slice.first_row),
                 std::min(held.slice.first_row + held.slice.rows, rows_before),
-                groups_ - (holds(to, held) ? 1 : 0));
+                places_.groups - (holds(to, held) ? 1 : 0));
     }
   }
-  send_rows(-1, slice.first_column, slice.dim, rows_before, end_row, groups_);
+  send_rows(-1, slice.first_column, slice.dim, rows_before, end_row, places_.groups);
 }
 
 void RunningHolders::add_moves(const TableSlice& slice, int to,

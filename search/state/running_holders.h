@@ -21,12 +21,20 @@ inline constexpr std::int64_t kAnyBytes = std::numeric_limits<std::int64_t>::max
 [[nodiscard]] std::vector<std::optional<std::size_t>> running_tables(const Task& task,
                                                                      const Task& running);
 
-/// Devices of the new task that hold what each running one does; none: it is lost. Where groups
-/// become larger there are several, and where they are split several running ones have one. Throws
-/// Error unless the lost devices are devices of the running plan, each once, and leave no more than
-/// `task` has; or unless groups have whole ones of the others.
-[[nodiscard]] std::vector<std::vector<std::uint32_t>> places_of_running(const Task& task,
-                                                                        const RunningPlan& running);
+/// Where the devices of a running plan are among those of a new task.
+struct RunningPlaces {
+  /// [devices of the running plan]: those that hold what it does; none: it is lost. Where groups
+  /// become larger there are several, and where they are split several running ones have one.
+  std::vector<std::vector<std::uint32_t>> devices;
+  /// New groups of a running one, of which each gets what is counted here.
+  int groups = 1;
+  /// Devices of the new task that were there before: the first ones.
+  int devices_left = 0;
+};
+
+/// Throws Error unless the lost devices are devices of the running plan, each once, and leave no
+/// more than `task` has; or unless groups have whole ones of the others.
+[[nodiscard]] RunningPlaces places_of_running(const Task& task, const RunningPlan& running);
 
 /// A slice of the running plan, and the device of the new task that has it.
 struct RunningSlice {
@@ -54,14 +62,9 @@ class RunningHolders {
   }
   [[nodiscard]] const Task& task() const { return task_; }
   [[nodiscard]] const RunningPlan& running() const { return running_; }
-  /// [devices of the running plan].
-  [[nodiscard]] std::span<const std::vector<std::uint32_t>> places() const { return places_; }
+  [[nodiscard]] const RunningPlaces& places() const { return places_; }
   /// Whether a device of the new task has a slice: in one new group, if a running one is split.
   [[nodiscard]] bool holds(int device, const RunningSlice& slice) const;
-  /// New groups of a running one, of which each gets what is counted here.
-  [[nodiscard]] int groups() const { return groups_; }
-  /// Devices of the new task that were there before: the first ones.
-  [[nodiscard]] int devices_left() const { return devices_left_; }
   /// Bytes of all tables of the new task.
   [[nodiscard]] std::int64_t total_bytes() const { return total_bytes_; }
   /// Tables of the new task.
@@ -92,9 +95,7 @@ class RunningHolders {
   const Task& task_;
   const RunningPlan& running_;
   std::vector<std::optional<std::size_t>> before_;
-  std::vector<std::vector<std::uint32_t>> places_;
-  int groups_ = 1;
-  int devices_left_;
+  RunningPlaces places_;
   std::int64_t total_bytes_ = 0;
   std::vector<std::vector<RunningSlice>> slices_;  ///< [running tables]
 };

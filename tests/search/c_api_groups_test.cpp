@@ -120,7 +120,9 @@ TEST(CApiGroups, AGroupIsATaskOfItsOwn) {
     EXPECT_EQ(summary_of(plan_of(planner, task_in(groups, i))).cost_ms, summary.cost_ms);
     EXPECT_THAT(testing::json_of(plan_in(groups, i)),
                 HasSubstr("toy, a group of " + std::to_string(costs[i].size)));
-    if (costs[i].copies > 1) EXPECT_LE(costs[i].cost_ms, 1.1 * costs[i].iteration_ms);
+    if (costs[i].copies > 1) {
+      EXPECT_LE(costs[i].cost_ms, 1.1 * costs[i].iteration_ms);
+    }
   }
   const auto plan = plan_in(groups, 0);
   ns_plan* again = nullptr;

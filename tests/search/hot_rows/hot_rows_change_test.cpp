@@ -73,6 +73,26 @@ TEST(HotRowsChange, CopiesRowsThatBecomeHotToDevicesThatLackThem) {
   EXPECT_EQ(HotRowCopies(smaller, running, {{0, 600}}).bytes(), (300 * 2 + 100 * 3) * row_bytes);
 }
 
+TEST(HotRowsChange, CopiesRowsToAllDevicesOfNewGroups) {
+  const Task task = task_with_hot_rows({popular_sequence("a", 1000, 16, 5.0)}, 4);
+  RunningPlan running{task, {.slices = {}, .shards = {{0}, {1}, {2}, {3}}, .hot_rows = {{0, 200}}}};
+  for (int d = 0; d < 4; ++d) running.plan.slices.push_back({0, 0, 16, 200 * d, 200});
+  const std::int64_t row_bytes = 16 * 4;
+  for (const GroupLayout layout : {GroupLayout::kConsecutive, GroupLayout::kInterleaved}) {
+    running.regrouped = layout;
+    for (const int devices : {2, 8}) {
+      Task other = task;
+      other.devices = devices;
+      // Each of all new groups' devices has 100 of 400 rows.
+      const HotRowCopies copies(other, running, {{0, 600}});
+      EXPECT_EQ(copies.bytes(), std::max(4, devices) * 300 * row_bytes) << devices;
+      std::vector<TableMove> moves;
+      copies.add_to(moves);
+      EXPECT_EQ(moved_bytes(moves), copies.bytes());
+    }
+  }
+}
+
 TEST(HotRowsChange, OfPlansWithoutAnyIsNone) {
   const Task task = task_with_hot_rows({popular_sequence("a", 1000, 16, 5.0)}, 2);
   const RunningPlan running{task, {.slices = {{0, 0, 16, 0, 1000}}, .shards = {{0}, {}}}};
@@ -187,11 +207,11 @@ HeldCells held_before(const ChangedHotJob& job, const Plan& plan) {
   const std::vector<std::int64_t> hot_was = hot_by_table(was, job.running.plan.hot_rows);
   const Plan same = with_other_hot_rows(was, job.running.plan, wanted);
   const std::vector<std::int64_t> hot_same = hot_by_table(was, same.hot_rows);
-  const auto survivors = surviving_devices(job.task, job.running);
+  const auto places = places_of_running(job.task, job.running).devices;
   HeldCells held(job.task);
-  for (std::size_t d = 0; d < survivors.size(); ++d) {
-    if (!survivors[d]) continue;
-    const int device = static_cast<int>(*survivors[d]);
+  for (std::size_t d = 0; d < places.size(); ++d) {
+    if (places[d].empty()) continue;
+    const int device = static_cast<int>(places[d].front());
     for (std::size_t b = 0; b < was.tables.size(); ++b) {
       const int t = *now[b];
       const int dim = was.tables[b].dim;
@@ -243,13 +263,13 @@ void expect_whole(const ChangedHotJob& job, const ReplanResult& near, int table)
     if (move.columns.table != table) continue;
     cells[static_cast<std::size_t>(move.to)] += move.rows * move.columns.dim;
   }
-  const auto survivors = surviving_devices(job.task, job.running);
+  const auto places = places_of_running(job.task, job.running).devices;
   const auto before = running_tables(job.task, job.running.task);
   const std::optional<std::size_t> was = before[static_cast<std::size_t>(table)];
   const auto by_device = slices_by_device(job.running.plan);
-  for (std::size_t d = 0; d < survivors.size(); ++d) {
-    if (!survivors[d] || !was) continue;
-    std::int64_t& has = cells[*survivors[d]];
+  for (std::size_t d = 0; d < places.size(); ++d) {
+    if (places[d].empty() || !was) continue;
+    std::int64_t& has = cells[places[d].front()];
     has += hot_by_table(job.running.task, job.running.plan.hot_rows)[*was] * of.dim;
     for (const TableSlice& slice : by_device[d]) {
       if (std::cmp_equal(slice.table, *was)) has += slice.rows * slice.dim;

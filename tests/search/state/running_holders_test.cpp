@@ -45,7 +45,7 @@ TEST(RunningHolders, KnowsTablesByNameAndDimAndDevicesByWhatIsLost) {
   ASSERT_EQ(holders.slices(1).size(), 2U);
   EXPECT_EQ(holders.slices(1)[0].device, 0U);
   EXPECT_EQ(holders.slices(1)[1].device, 1U);  // Was device 2.
-  EXPECT_EQ(holders.devices_left(), 2);
+  EXPECT_EQ(holders.places().devices_left, 2);
   EXPECT_EQ(holders.kept_rows(1), 100);
   const std::vector<std::int64_t> missing = {10 * 8 * 4, 50 * 16 * 4, 5 * 4 * 4, 100 * 16 * 4};
   for (std::size_t t = 0; t < missing.size(); ++t) {
