@@ -22,7 +22,7 @@ TABLE_SETS = ROOT / "bench" / "data" / "table_sets"
 # Samples of an iteration, on all devices together, that costs are of.
 SAMPLES = 65536
 
-# Of all modules that model_of() makes.
+# For all modules that model_of() makes.
 SHARDERS = [EmbeddingBagCollectionSharder(), EmbeddingCollectionSharder()]
 
 DATA_TYPES = {"fp32": DataType.FP32, "fp16": DataType.FP16, "bf16": DataType.BF16, "int8": DataType.INT8}

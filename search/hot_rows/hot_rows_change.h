@@ -34,7 +34,7 @@ class HotRowCopies {
   /// Rows of a running slice.
   struct Copied {
     TableSlice rows;  ///< The table is one of the task.
-    int device;       ///< Of the running plan.
+    int device;       ///< One of the running plan.
     std::int64_t bytes;
   };
   void find(const Task& task, const RunningPlan& running);

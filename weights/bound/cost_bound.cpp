@@ -85,7 +85,7 @@ class BoundSearch {
     for (std::size_t c = classes_.begin; c < classes_.end; ++c) {
       if (replicas_[c].once_ms < kInfinity) cases.emplace_back(c);
     }
-    // What was possible before is the likeliest to be.
+    // Look first at those that were possible before.
     std::ranges::stable_partition(cases, [&](const auto& one) { return one == possible_; });
     return std::ranges::all_of(cases, [&](const std::optional<std::size_t>& replicas) {
       if (impossible(ms, replicas, look)) return true;
@@ -133,8 +133,8 @@ class BoundSearch {
 
   /// Tables that may be replicas beside those of a class.
   struct Replicas {
-    double once_ms = kInfinity;  ///< Of any.
-    double ms = 0.0;             ///< Of all.
+    double once_ms = kInfinity;  ///< The least of any.
+    double ms = 0.0;             ///< All together.
 
     void add(const ReplicaPiece& replica, int tables) {
       once_ms = std::min(once_ms, replica.once_ms);

@@ -137,7 +137,7 @@ class PieceMeter {
   double more_bits_ = -kInfinity;
 };
 
-/// Of row blocks: all of a class of devices, and of a width.
+/// Row blocks on devices of a class, and of a width.
 struct BlockShape {
   std::size_t of_class = 0;
   std::size_t width = 0;

@@ -49,7 +49,7 @@ TEST(WeightGame, MixesWhatUsesSpare) {
 }
 
 TEST(WeightGame, HasWeightsOfItsOwnForEachClass) {
-  // Of the first class the second resource makes up, of the second class the third.
+  // The second resource of the first class makes up, and the third of the second class.
   const std::vector<ClassResources> uses{
       {Resources{}, {-1.0, 2.0, 0.0, -9.0, -9.0, -9.0}, {0.0, -1.0, 3.0, -9.0, -9.0, -9.0}}};
   const GameSolution solution = best_weights(uses, {.begin = 1, .end = 3});
