@@ -109,7 +109,7 @@ function(neuroshard_add_module name)
     "${PROJECT_SOURCE_DIR}/core/include" "${PROJECT_SOURCE_DIR}/weights/include"
     "${PROJECT_SOURCE_DIR}/search/include" "${PROJECT_SOURCE_DIR}/cuda/include")
   target_link_libraries(neuroshard_${name} PRIVATE neuroshard_build_flags)
-  if(name MATCHES "^(search|collection)$")
+  if(name MATCHES "^(search|hot_rows|replanning|collection)$")
     target_link_libraries(neuroshard_${name} PRIVATE neuroshard_hardening_flags)
   elseif(NOT name MATCHES "^(core|cuda|training)$")
     target_link_libraries(neuroshard_${name} PRIVATE neuroshard_checked_flags)
