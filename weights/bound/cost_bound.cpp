@@ -86,7 +86,8 @@ class BoundSearch {
       if (replicas_[c].once_ms < kInfinity) cases.emplace_back(c);
     }
     // Look first at those that were possible before.
-    std::ranges::stable_partition(cases, [&](const auto& one) { return one == possible_; });
+    std::stable_partition(cases.begin(), cases.end(),
+                          [&](const auto& one) { return one == possible_; });
     return std::ranges::all_of(cases, [&](const std::optional<std::size_t>& replicas) {
       if (impossible(ms, replicas, look)) return true;
       possible_ = replicas;
