@@ -36,7 +36,11 @@ def links_of(topology: Topology) -> NodeLinks | None:
                 f"topology: {setting} is {bytes_per_ms:g} bytes/ms; give bytes per millisecond, "
                 f"{LEAST_GB_S / GB_S_OF_BYTES_PER_MS:g} to {MOST_GB_S / GB_S_OF_BYTES_PER_MS:g}"
             )
-    return NodeLinks(**given) if given else None
+    if not given:
+        return None
+    return NodeLinks(
+        in_node_gb_s=given.get("in_node_gb_s", 0.0), between_nodes_gb_s=given.get("between_nodes_gb_s", 0.0)
+    )
 
 
 def host_memory_of(topology: Topology, *, prefetch: bool) -> HostMemory | None:
