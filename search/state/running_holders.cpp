@@ -28,10 +28,6 @@ std::map<std::string_view, std::vector<std::size_t>> tables_by_name(const Task& 
       ", and their order does not say which are the same; give each table a name of its own");
 }
 
-}  // namespace
-
-namespace {
-
 RunningPlaces places_in_groups(int now, const RunningPlan& running) {
   const int before = running.task.devices;
   if (!running.lost_devices.empty()) {

@@ -121,8 +121,8 @@ function(neuroshard_add_module name)
   endforeach()
 endfunction()
 
-# Compiles a module for size: what reads, writes and explains takes no part of a plan's time, and the Python
-# package has a limit on its size.
+# Compiles a module for size: what reads, writes and explains takes no part of a plan's time, nor does what leaves
+# the work to another module. The Python package has a limit on its size.
 function(neuroshard_prefer_size name)
   target_compile_options(neuroshard_${name} PRIVATE $<$<CONFIG:Release>:-Os>)
 endfunction()

@@ -159,7 +159,6 @@ struct LeastByUnit {
 /// Lowers `sizes` [units - 1] to those of row blocks of so many columns.
 void lower_to_blocks(const PieceUses::RowCut& cut, const Resources& rounding, bool may_be_grid,
                      const Sizing& sizing, std::vector<LeastSize>& sizes) {
-  const bool rounds = std::ranges::any_of(rounding, [](double used) { return used > 0.0; });
   const std::size_t first = may_be_grid ? 0 : sizes.size() - 1;
   const auto blocks = [&](const BlockShape& shape) -> const PieceUses::Blocks& {
     return cut.of_classes[shape.of_class][shape.width];
@@ -178,7 +177,7 @@ void lower_to_blocks(const PieceUses::RowCut& cut, const Resources& rounding, bo
   }
   // A block outweighs rounding by what it has of its own, or else by no columns and ids.
   bool outweighs = true;
-  for (std::size_t i = first; i < sizes.size() && rounds; ++i) {
+  for (std::size_t i = first; i < sizes.size(); ++i) {
     for_classes(i, [&](const BlockShape& shape) {
       outweighs &= weighed_in(shape, blocks(shape).each) >= rounded[shape.of_class];
     });
