@@ -22,6 +22,7 @@ set(NEUROSHARD_CUDA_SOURCES
   operators/fill_random.cu
   operators/lookup_keys.cu
   operators/pool_bags.cu
+  operators/step_weights.cu
   operators/update_rows.cu
   placement/place_candidates.cu
   placement/search_beams.cu

@@ -13,6 +13,7 @@
 #include "cuda/device/buffers.h"
 #include "cuda/device/check.h"
 #include "cuda/operators/fill_random.h"
+#include "cuda/operators/step_weights.h"
 #include "neuroshard/cuda_backend.h"
 #include "neuroshard/error.h"
 
@@ -40,6 +41,7 @@ class Nccl {
     find(group_end, "ncclGroupEnd");
     find(send, "ncclSend");
     find(receive, "ncclRecv");
+    find(all_reduce, "ncclAllReduce");
     find(error_string, "ncclGetErrorString");
   }
 
@@ -50,6 +52,7 @@ class Nccl {
   decltype(&ncclGroupEnd) group_end = nullptr;
   decltype(&ncclSend) send = nullptr;
   decltype(&ncclRecv) receive = nullptr;
+  decltype(&ncclAllReduce) all_reduce = nullptr;
   decltype(&ncclGetErrorString) error_string = nullptr;
 
  private:
@@ -112,14 +115,34 @@ class NcclExchange : public Exchange {
     stream_.synchronize();
   }
 
+  void set_replicas(std::int64_t weights) override {
+    replica_weights_ = static_cast<std::size_t>(weights);
+    grow(weights_, replica_weights_);
+    gradients_.reserve(replica_weights_ * sizeof(float));
+    // Zeros stay finite, whatever is added up.
+    NEUROSHARD_CUDA_CHECK(
+        cudaMemsetAsync(gradients_.data(), 0, replica_weights_ * sizeof(float), stream_.get()));
+    stream_.synchronize();
+  }
+
   float* own_columns() override { return reinterpret_cast<float*>(own_columns_.data()); }
   float* own_samples() override { return reinterpret_cast<float*>(own_samples_.data()); }
+  float* gradients() override { return reinterpret_cast<float*>(gradients_.data()); }
+  float* weights() override { return reinterpret_cast<float*>(weights_.data()); }
 
   double forward_ms(Clock::time_point start) override {
-    return timed_ms(start, own_columns_, own_, own_samples_, all_);
+    return timed_ms(start, [&] { all_to_all(own_columns_, own_, own_samples_, all_); });
   }
   double backward_ms(Clock::time_point start) override {
-    return timed_ms(start, own_samples_, all_, own_columns_, own_);
+    return timed_ms(start, [&] { all_to_all(own_samples_, all_, own_columns_, own_); });
+  }
+  double all_reduce_ms(Clock::time_point start) override {
+    return timed_ms(start, [&] {
+      NEUROSHARD_NCCL_CHECK(nccl().all_reduce(gradients(), gradients(), replica_weights_, ncclFloat,
+                                              ncclSum, communicator_, stream_.get()));
+      gpu::step_weights(gradients(), replica_weights_, kReplicaLearningRate, weights(),
+                        stream_.get());
+    });
   }
 
  private:
@@ -130,11 +153,8 @@ class NcclExchange : public Exchange {
                      stream_.get());
   }
 
-  double timed_ms(Clock::time_point start, const gpu::DeviceBuffer& from,
-                  const std::vector<std::size_t>& sent, const gpu::DeviceBuffer& to,
-                  const std::vector<std::size_t>& received) {
-    wait_until(start);
-    start_.record(stream_);
+  void all_to_all(const gpu::DeviceBuffer& from, const std::vector<std::size_t>& sent,
+                  const gpu::DeviceBuffer& to, const std::vector<std::size_t>& received) const {
     const auto* send = reinterpret_cast<const float*>(from.data());
     auto* receive = reinterpret_cast<float*>(to.data());
     NEUROSHARD_NCCL_CHECK(nccl().group_start());
@@ -148,6 +168,14 @@ class NcclExchange : public Exchange {
       receive += received[p];
     }
     NEUROSHARD_NCCL_CHECK(nccl().group_end());
+  }
+
+  // Times work that `enqueue` gives to the stream.
+  template <typename Enqueue>
+  double timed_ms(Clock::time_point start, Enqueue enqueue) {
+    wait_until(start);
+    start_.record(stream_);
+    enqueue();
     end_.record(stream_);
     group_.await([&] {
       const cudaError_t idle = cudaStreamQuery(stream_.get());
@@ -167,6 +195,9 @@ class NcclExchange : public Exchange {
   std::vector<std::size_t> all_;  // Floats that each peer holds of this rank's samples.
   gpu::DeviceBuffer own_columns_;
   gpu::DeviceBuffer own_samples_;
+  std::size_t replica_weights_ = 0;
+  gpu::DeviceBuffer gradients_;
+  gpu::DeviceBuffer weights_;
 };
 
 CudaDevice device_of_rank(const RankGroup& group) {

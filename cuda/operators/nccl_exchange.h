@@ -7,7 +7,8 @@
 
 namespace neuroshard::ranks {
 
-/// All-to-all in device memory by NCCL, grouped sends and receives, timed with CUDA events. The GPU
+/// Exchange in device memory by NCCL, timed with CUDA events: all-to-alls are grouped sends and
+/// receives. The GPU
 /// of a rank is the one of its number among the ranks of its machine. `group` is borrowed. NCCL is
 /// loaded, from the path in NEUROSHARD_NCCL or where the system finds libnccl.so.2. Called by all
 /// ranks at once; throws Error (kBackend) if there is no NCCL, the machine has fewer GPUs than

@@ -1,29 +1,44 @@
 #include <CLI/CLI.hpp>
-#include <cmath>
+#include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "core/base/random.h"
 #include "neuroshard/cost_models.h"
 #include "neuroshard/error.h"
 #include "tools/collecting/collect_command.h"
+#include "tools/collecting/collect_on_ranks.h"
 #include "weights/collection/analytic_comm.h"
 #include "weights/collection/collection_folder.h"
 
 namespace neuroshard::tools {
 namespace {
 
-constexpr const char* kCollectAllReduceExamples = R"(Example:
+constexpr const char* kCollectAllReduceExamples = R"(Examples:
+  Measured between 4 threads of this process, in host memory
+  neuroshard collect all-reduce --backend local --devices 4 --samples 40 --output data/all_reduce_4
+  Measured between the 8 GPUs of a machine, one rank each
+  mpirun -np 8 neuroshard collect all-reduce --backend nccl --samples 100 --output data/all_reduce_8
+  Devices that are not at hand
   neuroshard collect all-reduce --backend analytic --gpu h100-sxm-80gb --network h100-nvlink4-ndr \
       --output data/all_reduce
 
-The model: docs/analytic_costs.md.)";
+Protocol and what is measured: docs/collecting.md. The model: docs/analytic_costs.md.)";
+
+constexpr std::int64_t kMostBytes = std::int64_t{32} << 30;
+// Each rank that measures holds gradients and weights of so many bytes.
+constexpr std::int64_t kMostBytesOnGpus = std::int64_t{1} << 30;
+constexpr std::int64_t kMostBytesInHostMemory = std::int64_t{64} << 20;
+constexpr std::int64_t kLeastMostBytes = 4096;
+constexpr std::int64_t kMostBytesOfRanks = std::int64_t{4} << 30;
 
 struct CollectAllReduce {
   CollectionOptions collection;
-  std::string backend;
+  RankOptions ranks;
   std::string gpu = std::string(kDefaultGpu);
   std::string network = std::string(kDefaultNetwork);
   std::vector<int> devices;
+  std::optional<std::int64_t> max_bytes;
 };
 
 // Costs jump where devices fill a node, or one more.
@@ -35,37 +50,90 @@ std::vector<int> usual_device_counts() {
   return counts;
 }
 
-int run(const CollectAllReduce& command, Console& console) {
-  if (command.backend != "analytic") {
-    throw Error("--backend '" + command.backend + "' is not known; give analytic");
+std::int64_t most_bytes_of(const CollectAllReduce& command) {
+  const std::string& backend = command.ranks.backend;
+  const bool analytic = backend == "analytic";
+  if (!command.max_bytes) {
+    if (analytic) return kMostBytes;
+    return backend == "nccl" ? kMostBytesOnGpus : kMostBytesInHostMemory;
   }
-  const GpuSpec& gpu = gpu_named(command.gpu);
-  const NetworkSpec& network = network_named(command.network);
-  const std::vector<int> counts = command.devices.empty() ? usual_device_counts() : command.devices;
+  const std::int64_t most = analytic ? kMostBytes : kMostBytesOfRanks;
+  if (*command.max_bytes < kLeastMostBytes || *command.max_bytes > most) {
+    throw Error("--max-bytes is " + std::to_string(*command.max_bytes) + "; give " +
+                std::to_string(kLeastMostBytes) + " to " + std::to_string(most));
+  }
+  return *command.max_bytes;
+}
+
+/// Sample after sample, of the numbers of devices by turns.
+int record(const CollectAllReduce& command, const std::vector<int>& counts,
+           CollectionDescription description,
+           const std::function<double(int devices, std::int64_t bytes)>& cost_ms,
+           Console& console) {
+  const std::int64_t most_bytes = most_bytes_of(command);
   std::string list;
-  for (const int count : counts) {
-    (void)analytic_all_reduce(gpu, network, count, 1.0);  // Fails before there is a folder.
-    list += (list.empty() ? "" : ",") + std::to_string(count);
-  }
-  prepare_collection(command.collection.output,
-                     {{"kind", "all-reduce"},
-                      {"source", command.backend},
-                      {"hardware", std::string(network.name) + ", " + std::string(gpu.name)},
+  for (const int count : counts) list += (list.empty() ? "" : ",") + std::to_string(count);
+  description.insert({{"kind", "all-reduce"},
                       {"seed", std::to_string(command.collection.seed)},
-                      {"devices", list}},
-                     {});
+                      {"devices", list},
+                      {"max_bytes", std::to_string(most_bytes)}});
+  prepare_collection(command.collection.output, description, {});
   return run_collection(command.collection, console, [&](const CollectionRun& run, SampleLog& log) {
-    constexpr double kLeastBytes = 1024.0;
-    constexpr double kMostBytes = 34359738368.0;
     while (log.size() < run.samples && !run.should_stop()) {
       Random random(run.seed, log.size());
       const int devices = counts[log.size() % counts.size()];
-      const auto bytes = std::llround(random.log_uniform(kLeastBytes, kMostBytes));
-      log.append(all_reduce_sample_line(
-          devices, bytes, analytic_all_reduce(gpu, network, devices, static_cast<double>(bytes))));
+      const std::int64_t bytes = draw_all_reduce_bytes(most_bytes, random);
+      log.append(all_reduce_sample_line(devices, bytes, cost_ms(devices, bytes)));
       run.progress(log.size());
     }
   });
+}
+
+// Throws Error unless all-reduces between so many ranks can be measured.
+void require_devices(const CollectAllReduce& command, int devices) {
+  require_runs(command.ranks.protocol);
+  if (devices < 2 || devices > kMostDevicesOfModels) {
+    throw Error("--devices is " + std::to_string(devices) +
+                "; all-reduces are measured between 2 to " + std::to_string(kMostDevicesOfModels));
+  }
+  (void)most_bytes_of(command);
+}
+
+int measure(const CollectAllReduce& command, Console& console) {
+  RankOptions options = command.ranks;
+  if (command.devices.size() > 1) {
+    throw Error("--devices names " + std::to_string(command.devices.size()) +
+                " numbers; --backend " + options.backend + " measures between those of one");
+  }
+  if (!command.devices.empty()) options.devices = command.devices.front();
+  if (!options.devices && options.backend == "local") {
+    throw Error("--devices is missing; --backend local needs it");
+  }
+  const RankSamples samples{
+      .check = [&](int devices) { require_devices(command, devices); },
+      .record =
+          [&](ranks::RankSource& source, int devices, const CollectionDescription& measured) {
+            return record(
+                command, {devices}, measured,
+                [&](int, std::int64_t bytes) { return source.all_reduce_ms(bytes); }, console);
+          }};
+  return collect_on_ranks(options, samples, console);
+}
+
+int run(const CollectAllReduce& command, Console& console) {
+  require_rank_options(command.ranks);
+  if (command.ranks.backend != "analytic") return measure(command, console);
+  const GpuSpec& gpu = gpu_named(command.gpu);
+  const NetworkSpec& network = network_named(command.network);
+  const auto cost_ms = [&](int devices, std::int64_t bytes) {
+    return analytic_all_reduce(gpu, network, devices, static_cast<double>(bytes));
+  };
+  const std::vector<int> counts = command.devices.empty() ? usual_device_counts() : command.devices;
+  for (const int count : counts) (void)cost_ms(count, 1);  // Fails before there is a folder.
+  return record(command, counts,
+                {{"source", command.ranks.backend},
+                 {"hardware", std::string(network.name) + ", " + std::string(gpu.name)}},
+                cost_ms, console);
 }
 
 }  // namespace
@@ -76,16 +144,21 @@ void add_collect_all_reduce(CLI::App& collect, Action& chosen) {
       collect.add_subcommand("all-reduce", "Cost of keeping replicated tables alike");
   command->footer(kCollectAllReduceExamples);
   add_collection_options(*command, options->collection);
-  command->add_option("--backend", options->backend, "analytic")->required();
+  add_rank_options(*command, options->ranks);
   add_gpu_option(*command, options->gpu);
   add_network_option(*command, options->network);
   command
       ->add_option(
           "--devices", options->devices,
-          "Numbers of devices, in turn; default: 1 to 1,024, all that nodes of 8 tell apart "
-          "up to 40")
+          "Analytic: numbers of devices, in turn; default: 1 to 1,024, all that nodes of 8 tell "
+          "apart up to 40. Local: threads. mpi, nccl: one per rank, may be left out")
       ->delimiter(',')
       ->type_name("N,...");
+  command
+      ->add_option("--max-bytes", options->max_bytes,
+                   "Most bytes of a sample's gradients; default: 32 GiB analytic, 1 GiB on GPUs, "
+                   "64 MiB in host memory")
+      ->type_name("BYTES");
   command->callback([options, &chosen] {
     chosen = [options](Console& console) { return run(*options, console); };
   });

@@ -1,10 +1,11 @@
-#include "tools/collecting/collect_comm.h"
-
 #include <CLI/CLI.hpp>
 #include <memory>
+#include <optional>
 
 #include "neuroshard/error.h"
+#include "tools/collecting/collect_command.h"
 #include "tools/collecting/collect_on_ranks.h"
+#include "tools/collecting/comm_draw_options.h"
 #include "weights/collection/collection_folder.h"
 
 namespace neuroshard::tools {
@@ -23,86 +24,80 @@ constexpr const char* kCollectCommExamples = R"(Examples:
 
 Protocol and what is measured: docs/collecting.md. The models: docs/analytic_costs.md.)";
 
-constexpr const char* kBackendsOfMpi = "--backend mpi and nccl";
+struct CollectComm {
+  CollectionOptions collection;
+  RankOptions ranks;
+  CommDrawOptions draw;
+  std::string network = std::string(kDefaultNetwork);
+  std::int64_t batch = kDefaultBatchSize;
+};
 
-// --rank-timeout-s is of ranks of MPI (`over_mpi`).
-void require_rank_timeout(const std::optional<int>& seconds, bool over_mpi) {
-  if (!seconds) return;
-  if (!over_mpi) {
-    throw Error(std::string("--rank-timeout-s is for ") + kBackendsOfMpi + "; leave it out");
-  }
-  if (*seconds < 0) {
-    throw Error("--rank-timeout-s is " + std::to_string(*seconds) +
-                "; give seconds, or 0 to wait for ever");
-  }
-}
-
-int run(const CollectComm& given, Console& console) {
-  const std::string& backend = given.backend;
-  const bool over_mpi = backend == "mpi" || backend == "nccl";
-  require_rank_timeout(given.rank_timeout_s, over_mpi);
-  if (over_mpi) return collect_over_ranks(given, console);
-  if (backend != "analytic" && backend != "local") {
-    throw Error("--backend '" + backend + "' is not known; give analytic, local, mpi or nccl");
-  }
-  if (!given.devices) throw Error("--devices is missing; --backend " + backend + " needs it");
-  if (backend == "local") return collect_locally(given, console);
-  CollectComm command = given;
-  command.draw.devices = *given.devices;
-  const NetworkSpec& network = network_named(command.network);
-  const auto source = make_analytic_comm_source(network, command.batch);
-  require_comm_options(command);
-  prepare_collection(command.collection.output,
-                     comm_description(command.backend, std::string(network.name), command.batch,
-                                      command.collection.seed, command.draw),
-                     {});
-  return run_collection(command.collection, console, [&](const CollectionRun& run, SampleLog& log) {
-    collect_comm_samples(*source, command.draw, run, log);
-  });
-}
-
-}  // namespace
-
-void require_comm_options(const CollectComm& command) {
+// Throws Error unless a sample of so many devices can be drawn, its batch divided, and costs
+// measured.
+void require_draws(const CollectComm& command, int devices) {
   if (command.batch < 1) {
     throw Error("--batch is " + std::to_string(command.batch) + "; give at least 1");
   }
-  require_runs(command.protocol);
+  require_runs(command.ranks.protocol);
+  CommDrawOptions draw = command.draw;
+  draw.devices = devices;
   Random random(command.collection.seed);
-  (void)draw_comm(command.draw, random);
-  if (command.backend != "analytic" && command.batch < command.draw.devices) {
+  (void)draw_comm(draw, random);
+  if (command.ranks.backend != "analytic" && command.batch < devices) {
     throw Error("--batch is " + std::to_string(command.batch) +
-                ", less than one sample for each of " + std::to_string(command.draw.devices) +
-                " devices");
+                ", less than one sample for each of " + std::to_string(devices) + " devices");
   }
 }
+
+int record(const CollectComm& command, int devices, const CollectionDescription& costs,
+           CommCostSource& source, Console& console) {
+  CommDrawOptions draw = command.draw;
+  draw.devices = devices;
+  CollectionDescription description =
+      comm_description(command.batch, command.collection.seed, draw);
+  description.insert(costs.begin(), costs.end());
+  prepare_collection(command.collection.output, description, {});
+  return run_collection(command.collection, console, [&](const CollectionRun& run, SampleLog& log) {
+    collect_comm_samples(source, draw, run, log);
+  });
+}
+
+int run(const CollectComm& command, Console& console) {
+  const RankOptions& ranks = command.ranks;
+  require_rank_options(ranks);
+  if (!ranks.devices && (ranks.backend == "analytic" || ranks.backend == "local")) {
+    throw Error("--devices is missing; --backend " + ranks.backend + " needs it");
+  }
+  if (ranks.backend != "analytic") {
+    const RankSamples samples{
+        .batch = command.batch,
+        .check = [&](int devices) { require_draws(command, devices); },
+        .record =
+            [&](ranks::RankSource& source, int devices, const CollectionDescription& measured) {
+              return record(command, devices, measured, source, console);
+            }};
+    return collect_on_ranks(ranks, samples, console);
+  }
+  const NetworkSpec& network = network_named(command.network);
+  const auto source = make_analytic_comm_source(network, command.batch);
+  require_draws(command, *ranks.devices);
+  return record(command, *ranks.devices,
+                {{"source", ranks.backend}, {"hardware", std::string(network.name)}}, *source,
+                console);
+}
+
+}  // namespace
 
 void add_collect_comm(CLI::App& collect, Action& chosen) {
   const auto options = std::make_shared<CollectComm>();
   CLI::App* command = collect.add_subcommand("comm", "Cost of the all-to-all between the devices");
   command->footer(kCollectCommExamples);
   add_collection_options(*command, options->collection);
-  command->add_option("--backend", options->backend, "local, mpi, nccl or analytic")->required();
+  add_rank_options(*command, options->ranks);
   add_network_option(*command, options->network);
   add_comm_draw_options(*command, options->draw, options->batch);
-  command->add_option("--devices", options->devices,
+  command->add_option("--devices", options->ranks.devices,
                       "Devices that take part; mpi, nccl: one per rank, may be left out");
-  const char* measured = "Measured backends";
-  command
-      ->add_option("--rank-timeout-s", options->rank_timeout_s,
-                   std::string(kBackendsOfMpi) +
-                       ": time after which a rank that the others wait for ends the run (default " +
-                       std::to_string(kDefaultRankTimeoutSeconds) + "; 0: they wait for ever)")
-      ->type_name("SECONDS")
-      ->group(measured);
-  command->add_option("--warm-up", options->protocol.warm_up, "Runs before the timed ones")
-      ->capture_default_str()
-      ->group(measured);
-  command
-      ->add_option("--iterations", options->protocol.iterations,
-                   "Timed runs, of which the median counts")
-      ->capture_default_str()
-      ->group(measured);
   command->callback([options, &chosen] {
     chosen = [options](Console& console) { return run(*options, console); };
   });

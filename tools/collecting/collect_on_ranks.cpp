@@ -1,10 +1,10 @@
 #include "tools/collecting/collect_on_ranks.h"
 
+#include <CLI/CLI.hpp>
 #include <exception>
 #include <string>
 
 #include "neuroshard/error.h"
-#include "weights/collection/collection_folder.h"
 #include "weights/collection/cpu_source.h"
 #include "weights/collection/ranks/host_exchange.h"
 #include "weights/collection/ranks/local_group.h"
@@ -12,25 +12,67 @@
 namespace neuroshard::tools {
 namespace {
 
-int record_samples(const CollectComm& command, ranks::RankSource& source,
-                   const ranks::RankMeasurement& measurement, const std::string& hardware,
-                   Console& console) {
-  CollectionDescription description = comm_description(command.backend, hardware, command.batch,
-                                                       command.collection.seed, command.draw);
-  description["nodes"] = std::to_string(measurement.group.nodes());
-  description["warm_up"] = std::to_string(command.protocol.warm_up);
-  description["iterations"] = std::to_string(command.protocol.iterations);
-  prepare_collection(command.collection.output, description, {});
-  return run_collection(command.collection, console, [&](const CollectionRun& run, SampleLog& log) {
-    collect_comm_samples(source, command.draw, run, log);
+constexpr const char* kBackendsOfMpi = "--backend mpi and nccl";
+
+bool is_over_mpi(const std::string& backend) { return backend == "mpi" || backend == "nccl"; }
+
+int collect_locally(const RankOptions& options, const RankSamples& samples) {
+  samples.check(*options.devices);
+  int code = kExitOk;
+  ranks::run_local_ranks(*options.devices, [&](ranks::RankGroup& group) {
+    const auto exchange = ranks::make_host_exchange(group);
+    const ranks::RankMeasurement measurement{group, *exchange, options.protocol, samples.batch};
+    const int of_rank = collect_as_rank(options, samples, measurement, cpu_name());
+    if (group.rank() == 0) code = of_rank;
   });
+  return code;
 }
 
 }  // namespace
 
-int collect_on_ranks(const CollectComm& command, const ranks::RankMeasurement& measurement,
-                     const std::string& hardware, Console& console,
-                     const std::function<void(const char*)>& give_up) {
+void add_rank_options(CLI::App& command, RankOptions& options) {
+  const char* measured = "Measured backends";
+  command.add_option("--backend", options.backend, "local, mpi, nccl or analytic")->required();
+  command
+      .add_option("--rank-timeout-s", options.rank_timeout_s,
+                  std::string(kBackendsOfMpi) +
+                      ": time after which a rank that the others wait for ends the run (default " +
+                      std::to_string(kDefaultRankTimeoutSeconds) + "; 0: they wait for ever)")
+      ->type_name("SECONDS")
+      ->group(measured);
+  command.add_option("--warm-up", options.protocol.warm_up, "Runs before the timed ones")
+      ->capture_default_str()
+      ->group(measured);
+  command
+      .add_option("--iterations", options.protocol.iterations,
+                  "Timed runs, of which the median counts")
+      ->capture_default_str()
+      ->group(measured);
+}
+
+void require_rank_options(const RankOptions& options) {
+  const std::string& backend = options.backend;
+  const std::optional<int>& seconds = options.rank_timeout_s;
+  if (seconds && !is_over_mpi(backend)) {
+    throw Error(std::string("--rank-timeout-s is for ") + kBackendsOfMpi + "; leave it out");
+  }
+  if (seconds && *seconds < 0) {
+    throw Error("--rank-timeout-s is " + std::to_string(*seconds) +
+                "; give seconds, or 0 to wait for ever");
+  }
+  if (!is_over_mpi(backend) && backend != "local" && backend != "analytic") {
+    throw Error("--backend '" + backend + "' is not known; give analytic, local, mpi or nccl");
+  }
+}
+
+int collect_on_ranks(const RankOptions& options, const RankSamples& samples, Console& console) {
+  if (is_over_mpi(options.backend)) return collect_over_ranks(options, samples, console);
+  return collect_locally(options, samples);
+}
+
+int collect_as_rank(const RankOptions& options, const RankSamples& samples,
+                    const ranks::RankMeasurement& measurement, const std::string& hardware,
+                    const std::function<void(const char*)>& give_up) {
   if (measurement.group.rank() != 0) {
     try {
       ranks::serve_samples(measurement);
@@ -42,25 +84,16 @@ int collect_on_ranks(const CollectComm& command, const ranks::RankMeasurement& m
   }
   ranks::RankSource source(measurement);
   try {
-    return record_samples(command, source, measurement, hardware, console);
+    return samples.record(source, measurement.group.size(),
+                          {{"source", options.backend},
+                           {"hardware", hardware},
+                           {"nodes", std::to_string(measurement.group.nodes())},
+                           {"warm_up", std::to_string(options.protocol.warm_up)},
+                           {"iterations", std::to_string(options.protocol.iterations)}});
   } catch (const std::exception& error) {
     if (source.broken() && give_up) give_up(error.what());
     throw;
   }
-}
-
-int collect_locally(const CollectComm& command, Console& console) {
-  CollectComm complete = command;
-  complete.draw.devices = *command.devices;
-  require_comm_options(complete);
-  int code = kExitOk;
-  ranks::run_local_ranks(*command.devices, [&](ranks::RankGroup& group) {
-    const auto exchange = ranks::make_host_exchange(group);
-    const ranks::RankMeasurement measurement{group, *exchange, complete.protocol, complete.batch};
-    const int of_rank = collect_on_ranks(complete, measurement, cpu_name(), console);
-    if (group.rank() == 0) code = of_rank;
-  });
-  return code;
 }
 
 }  // namespace neuroshard::tools

@@ -35,13 +35,10 @@ void add_comm_draw_options(CLI::App& command, CommDrawOptions& options, std::int
       ->capture_default_str();
 }
 
-CollectionDescription comm_description(const std::string& source, const std::string& hardware,
-                                       std::int64_t batch, std::uint64_t seed,
+CollectionDescription comm_description(std::int64_t batch, std::uint64_t seed,
                                        const CommDrawOptions& options) {
   CollectionDescription description = {
       {"kind", "comm"},
-      {"source", source},
-      {"hardware", hardware},
       {"devices", std::to_string(options.devices)},
       {"batch", std::to_string(batch)},
       {"seed", std::to_string(seed)},

@@ -12,13 +12,11 @@ class App;
 
 namespace neuroshard::tools {
 
-/// How samples of `collect comm` are drawn, all
-/// but the number of devices.
+/// How samples of `collect comm` are drawn, all but the number of devices.
 void add_comm_draw_options(CLI::App& command, CommDrawOptions& options, std::int64_t& batch);
 
-[[nodiscard]] CollectionDescription comm_description(const std::string& source,
-                                                     const std::string& hardware,
-                                                     std::int64_t batch, std::uint64_t seed,
+/// All but where costs come from.
+[[nodiscard]] CollectionDescription comm_description(std::int64_t batch, std::uint64_t seed,
                                                      const CommDrawOptions& options);
 
 }  // namespace neuroshard::tools

@@ -24,10 +24,10 @@ struct MeasuredExchange {
   std::string hardware;
 };
 
-// Made by all ranks at once: between GPUs by NCCL if `command.backend` is "nccl", else in host
+// Made by all ranks at once: between GPUs by NCCL if `backend` is "nccl", else in host
 // memory. Throws Error (kBackend) on all ranks if one of them has no GPU to use.
-MeasuredExchange make_exchange(const CollectComm& command, const ranks::MpiGroup& group) {
-  if (command.backend != "nccl") return {ranks::make_host_exchange(group), cpu_name()};
+MeasuredExchange make_exchange(const std::string& backend, const ranks::MpiGroup& group) {
+  if (backend != "nccl") return {ranks::make_host_exchange(group), cpu_name()};
 #ifdef NEUROSHARD_HAS_NCCL
   std::string gpu;
   std::string failure;
@@ -58,35 +58,32 @@ MeasuredExchange make_exchange(const CollectComm& command, const ranks::MpiGroup
 
 }  // namespace
 
-int collect_over_ranks(const CollectComm& command, Console& console) {
-  ranks::MpiGroup group = start_mpi(command.rank_timeout_s, console);
-  CollectComm complete = command;
+int collect_over_ranks(const RankOptions& options, const RankSamples& samples, Console& console) {
+  ranks::MpiGroup group = start_mpi(options.rank_timeout_s, console);
   MeasuredExchange made;
   try {
-    if (group.size() == 1 && command.devices != 1) {
-      throw Error("--backend " + command.backend +
+    if (group.size() == 1 && options.devices != 1) {
+      throw Error("--backend " + options.backend +
                   " measures between processes; start it with mpirun -np DEVICES neuroshard ...");
     }
-    if (command.devices && *command.devices != group.size()) {
-      throw Error("--devices is " + std::to_string(*command.devices) + ", but mpirun has started " +
+    if (options.devices && *options.devices != group.size()) {
+      throw Error("--devices is " + std::to_string(*options.devices) + ", but mpirun has started " +
                   std::to_string(group.size()) + " ranks; leave --devices out or make them equal");
     }
-    complete.draw.devices = group.size();
-    require_comm_options(complete);
-    made = make_exchange(complete, group);
+    samples.check(group.size());
+    made = make_exchange(options.backend, group);
   } catch (const Error&) {
     // All ranks are here: one speaks, and gives the exit code. mpirun kills all the others as soon
     // as one ends with another code than 0.
     if (group.rank() == 0) throw;
     return kExitOk;
   }
-  const ranks::RankMeasurement measurement{group, *made.exchange, complete.protocol,
-                                           complete.batch};
+  const ranks::RankMeasurement measurement{group, *made.exchange, options.protocol, samples.batch};
   // Rank 0 ends the run in good order, or mpirun does by force.
   std::optional<InterruptGuard> guard;
   if (group.rank() != 0) guard.emplace();
-  return collect_on_ranks(complete, measurement, made.hardware, console,
-                          [&](const char* what) { abort_all(group, console, what); });
+  return collect_as_rank(options, samples, measurement, made.hardware,
+                         [&](const char* what) { abort_all(group, console, what); });
 }
 
 }  // namespace neuroshard::tools

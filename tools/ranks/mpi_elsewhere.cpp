@@ -10,15 +10,16 @@
 #include <vector>
 
 #include "neuroshard/error.h"
-#include "tools/collecting/collect_comm.h"
+#include "tools/collecting/collect_on_ranks.h"
 
 namespace neuroshard::tools {
 
-int collect_over_ranks(const CollectComm& command, Console& console) {
+int collect_over_ranks(const RankOptions& options, const RankSamples& /*samples*/,
+                       Console& console) {
   const std::filesystem::path program =
       std::filesystem::read_symlink("/proc/self/exe").parent_path() / "neuroshard-mpi";
   if (!std::filesystem::exists(program)) {
-    throw Error("--backend " + command.backend + ": this build has no MPI (" + program.string() +
+    throw Error("--backend " + options.backend + ": this build has no MPI (" + program.string() +
                     " is not there); install one (libopenmpi-dev), configure and build again, or "
                     "collect with --backend analytic",
                 ErrorKind::kBackend);

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "core/base/message_text.h"
-#include "tools/collecting/collect_comm.h"
+#include "tools/collecting/collect_on_ranks.h"
 #include "tools/command_line/exit_code.h"
 
 namespace neuroshard::tools {

@@ -8,6 +8,7 @@
 #include "neuroshard/hardware.h"
 #include "neuroshard/histogram_scale.h"
 #include "neuroshard/table_configs.h"
+#include "neuroshard/training_data.h"
 #include "neuroshard/weights.h"
 #include "tools/run_command.h"
 #include "weights/collection/analytic_compute.h"
@@ -222,6 +223,18 @@ TEST(Collect, RefusesBadOptionsBeforeItWritesAnything) {
        "--rank-timeout-s is for --backend mpi and nccl; leave it out"},
       {{"comm", "--backend", "mpi", "--rank-timeout-s", "-1", "--output", folder / "data"},
        "--rank-timeout-s is -1; give seconds"},
+      {{"all-reduce", "--backend", "pigeon", "--output", folder / "data"}, "pigeon"},
+      {{"all-reduce", "--backend", "mpi", "--output", folder / "data"}, "this build has no MPI"},
+      {{"all-reduce", "--backend", "local", "--output", folder / "data"}, "--devices is missing"},
+      {{"all-reduce", "--backend", "local", "--devices", "2,4", "--output", folder / "data"},
+       "--devices names 2 numbers; --backend local measures between those of one"},
+      {{"all-reduce", "--backend", "local", "--devices", "1", "--output", folder / "data"},
+       "--devices is 1; all-reduces are measured between 2 to 1024"},
+      {{"all-reduce", "--backend", "local", "--devices", "2", "--iterations", "0", "--output",
+        folder / "data"},
+       "0 iterations"},
+      {{"all-reduce", "--backend", "analytic", "--max-bytes", "9", "--output", folder / "data"},
+       "--max-bytes is 9; give 4096 to"},
   };
   for (const auto& [arguments, reason] : bad) {
     const Outcome outcome = run_command("collect", arguments);
@@ -283,6 +296,33 @@ TEST(Collect, MeasuresFp32Alone) {
   const Outcome analytic = collect("analytic");
   EXPECT_EQ(analytic.code, kExitOk) << analytic.err;
   EXPECT_THAT(contents_of(folder / "analytic/table_configs.json"), HasSubstr("fp16"));
+}
+
+TEST(Collect, MeasuresAllReducesBetweenThreads) {
+  const TemporaryFolder folder;
+  const auto collect = [&](const std::string& backend) {
+    return run_command(
+        "collect", {"all-reduce", "--backend", backend, "--devices", "3", "--samples", "12",
+                    "--seed", "5", "--max-bytes", "100000", "--warm-up", "0", "--iterations", "2",
+                    "--output", folder / backend});
+  };
+  ASSERT_EQ(collect("local").code, kExitOk);
+  EXPECT_THAT(contents_of(folder / "local/collection.json"),
+              AllOf(HasSubstr("\"kind\": \"all-reduce\""), HasSubstr("\"source\": \"local\""),
+                    HasSubstr("\"max_bytes\": \"100000\""), HasSubstr("\"iterations\": \"2\"")));
+  ASSERT_EQ(collect("analytic").code, kExitOk);
+  // Draws are the same, costs are not.
+  const auto measured = lines_of(contents_of(folder / "local/data.txt"));
+  const auto analytic = lines_of(contents_of(folder / "analytic/data.txt"));
+  ASSERT_EQ(measured.size(), 12U);
+  ASSERT_EQ(analytic.size(), 12U);
+  for (std::size_t i = 0; i < measured.size(); ++i) {
+    EXPECT_EQ(measured[i].substr(0, measured[i].rfind(' ')),
+              analytic[i].substr(0, analytic[i].rfind(' ')));
+    EXPECT_NE(measured[i], analytic[i]);
+  }
+  const std::filesystem::path data = folder / "local";
+  EXPECT_EQ(read_all_reduce_samples({&data, 1}).devices, std::vector<int>(12, 3));
 }
 
 TEST(Collect, MeasuresBetweenThreadsAndGoesOn) {

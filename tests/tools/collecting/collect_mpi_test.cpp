@@ -1,4 +1,4 @@
-// `collect comm --backend mpi` really run, with 4 ranks on this machine.
+// `collect --backend mpi` really run, with 4 ranks on this machine.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -153,6 +153,22 @@ TEST_F(CollectOverMpi, AStoppedRankEndsTheRunAndWhatIsLoggedStays) {
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == kExitBadInput) << status;
   EXPECT_THAT(contents_of(folder_ / "err"), HasSubstr("have waited 6 s for rank 1 on "));
   EXPECT_FALSE(samples_of(log).empty());
+}
+
+TEST_F(CollectOverMpi, MeasuresAllReduces) {
+  const Outcome outcome = finish(start_program(
+      kRanks, {"collect", "all-reduce", "--backend", "mpi", "--samples", "6", "--max-bytes",
+               "65536", "--warm-up", "1", "--iterations", "2", "--output", folder_ / "data"}));
+  ASSERT_EQ(outcome.code, kExitOk) << outcome.err;
+  const std::vector<Sample> samples = samples_of(folder_ / "data/data.txt");
+  ASSERT_EQ(samples.size(), 6U);
+  for (const Sample& sample : samples) {
+    ASSERT_EQ(sample.columns.size(), 3U);
+    EXPECT_EQ(sample.columns[0][0], kRanks);
+    EXPECT_GE(sample.columns[1][0], 1024.0);
+    EXPECT_LE(sample.columns[1][0], 65536.0);
+    EXPECT_GT(sample.columns[2][0], 0.0);
+  }
 }
 
 TEST_F(CollectOverMpi, BadOptionsEndAllRanksWithOneMessage) {

@@ -148,10 +148,8 @@ class AllReduceFolder : public SampleFolder {
         most_bytes_(most_bytes) {}
 
   [[nodiscard]] std::int64_t next() const {
-    constexpr double kLeastBytes = 1024.0;
     Random drawn = random();
-    // Whole fp32 numbers.
-    return std::llround(drawn.log_uniform(kLeastBytes, static_cast<double>(most_bytes_)) / 4.0) * 4;
+    return draw_all_reduce_bytes(most_bytes_, drawn);
   }
   void add(double cost_ms) { append(all_reduce_sample_line(devices_, next(), cost_ms)); }
 

@@ -21,8 +21,16 @@ class HostExchange : public Exchange {
     column_bytes_ = static_cast<std::size_t>(samples) * sizeof(float);
   }
 
+  void set_replicas(std::int64_t weights) override {
+    grow(gradients_, static_cast<std::size_t>(weights), 0.0F);
+    grow(weights_, static_cast<std::size_t>(weights));
+    replica_weights_ = static_cast<std::size_t>(weights);
+  }
+
   float* own_columns() override { return own_columns_.data(); }
   float* own_samples() override { return own_samples_.data(); }
+  float* gradients() override { return gradients_.data(); }
+  float* weights() override { return weights_.data(); }
 
   double forward_ms(Clock::time_point start) override {
     wait_until(start);
@@ -36,9 +44,18 @@ class HostExchange : public Exchange {
     return ms_since(start);
   }
 
+  double all_reduce_ms(Clock::time_point start) override {
+    const std::span gradients(gradients_.data(), replica_weights_);
+    wait_until(start);
+    group_.all_reduce(gradients);
+    for (std::size_t i = 0; i < replica_weights_; ++i)
+      weights_[i] -= kReplicaLearningRate * gradients[i];
+    return ms_since(start);
+  }
+
  private:
-  static void grow(AlignedVector<float>& values, std::size_t count) {
-    if (values.size() < count) values.assign(count, 1.0F);
+  static void grow(AlignedVector<float>& values, std::size_t count, float value = 1.0F) {
+    if (values.size() < count) values.assign(count, value);
   }
 
   const RankGroup& group_;
@@ -48,6 +65,9 @@ class HostExchange : public Exchange {
   std::size_t column_bytes_ = 0;
   AlignedVector<float> own_columns_;
   AlignedVector<float> own_samples_;
+  std::size_t replica_weights_ = 0;
+  AlignedVector<float> gradients_;
+  AlignedVector<float> weights_;
 };
 
 }  // namespace

@@ -6,7 +6,7 @@
 
 namespace neuroshard::ranks {
 
-/// All-to-all in host memory, by RankGroup::all_to_all. `group` is borrowed.
+/// Exchange in host memory, by functions of RankGroup. `group` is borrowed.
 [[nodiscard]] std::unique_ptr<Exchange> make_host_exchange(const RankGroup& group);
 
 }  // namespace neuroshard::ranks

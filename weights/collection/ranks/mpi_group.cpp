@@ -117,6 +117,13 @@ void MpiGroup::all_to_all(const void* send, const PeerParts& sent, void* receive
   MPI_Type_free(&element);
 }
 
+void MpiGroup::all_reduce(std::span<float> values) const {
+  finish(*waits_, [&](MPI_Request* request) {
+    MPI_Iallreduce(MPI_IN_PLACE, values.data(), static_cast<int>(values.size()), MPI_FLOAT, MPI_SUM,
+                   MPI_COMM_WORLD, request);
+  });
+}
+
 Clock::time_point MpiGroup::common_start(std::chrono::nanoseconds ahead) const {
   const std::int64_t mine = nanoseconds_now() + ahead_.count();
   std::int64_t last = 0;

@@ -24,6 +24,7 @@ class MpiGroup : public RankGroup {
   [[nodiscard]] bool any(bool value) const override;
   void all_to_all(const void* send, const PeerParts& sent, void* receive, const PeerParts& received,
                   std::size_t element_bytes) const override;
+  void all_reduce(std::span<float> values) const override;
   [[nodiscard]] Clock::time_point common_start(std::chrono::nanoseconds ahead) const override;
   void compare_clocks() override;
 

@@ -48,6 +48,8 @@ class RankGroup {
   /// Each rank's elements to every other, `element_bytes` each, at most 2^31 of them.
   virtual void all_to_all(const void* send, const PeerParts& sent, void* receive,
                           const PeerParts& received, std::size_t element_bytes) const = 0;
+  /// Each of `values` becomes the sum of all ranks' (all-reduce); as many on each, fewer than 2^31.
+  virtual void all_reduce(std::span<float> values) const = 0;
 
   /// An instant that all ranks agree on and that lies `ahead` after the last of them has come here,
   /// by the clock of this rank.

@@ -1,5 +1,6 @@
 #include "weights/collection/ranks/rank_source.h"
 
+#include <algorithm>
 #include <vector>
 
 #include "neuroshard/error.h"
@@ -7,7 +8,7 @@
 namespace neuroshard::ranks {
 namespace {
 
-enum class Command : std::int64_t { kStop, kSample };
+enum class Command : std::int64_t { kStop, kAllToAll, kAllReduce };
 
 Command broadcast_command(const RankGroup& group, Command command) {
   group.broadcast(std::as_writable_bytes(std::span(&command, 1)));
@@ -15,7 +16,7 @@ Command broadcast_command(const RankGroup& group, Command command) {
 }
 
 // All ranks together; costs at rank 0.
-CommCost measure(const RankMeasurement& measurement, CommDraw draw) {
+CommCost measure_all_to_all(const RankMeasurement& measurement, CommDraw draw) {
   RankGroup& group = measurement.group;
   draw.dim_sums.resize(static_cast<std::size_t>(group.size()));
   draw.start_offsets_ms.resize(static_cast<std::size_t>(group.size()));
@@ -36,6 +37,23 @@ CommCost measure(const RankMeasurement& measurement, CommDraw draw) {
   return {group.gather(forward), group.gather(backward)};
 }
 
+// All ranks together; the cost is at rank 0.
+double measure_all_reduce(const RankMeasurement& measurement, std::int64_t weights) {
+  RankGroup& group = measurement.group;
+  group.broadcast(std::as_writable_bytes(std::span(&weights, 1)));
+  measurement.exchange.set_replicas(weights);
+  group.compare_clocks();
+  const auto nothing = [] {};
+  const double own = median_ms(measurement.protocol, nothing, [&] {
+    return measurement.exchange.all_reduce_ms(group.common_start(kAgreementTime));
+  });
+  std::vector<double> all = group.gather(own);
+  if (all.empty()) return 0.0;
+  const auto middle = all.begin() + static_cast<std::ptrdiff_t>((all.size() - 1) / 2);
+  std::ranges::nth_element(all, middle);
+  return *middle;
+}
+
 }  // namespace
 
 RankSource::~RankSource() {
@@ -49,15 +67,26 @@ RankSource::~RankSource() {
 
 CommCost RankSource::cost(const CommDraw& draw) {
   broken_ = true;
-  broadcast_command(measurement_.group, Command::kSample);
-  CommCost cost = measure(measurement_, draw);
+  broadcast_command(measurement_.group, Command::kAllToAll);
+  CommCost cost = measure_all_to_all(measurement_, draw);
   broken_ = false;
   return cost;
 }
 
+double RankSource::all_reduce_ms(std::int64_t bytes) {
+  broken_ = true;
+  broadcast_command(measurement_.group, Command::kAllReduce);
+  const double cost_ms = measure_all_reduce(measurement_, bytes / std::int64_t{sizeof(float)});
+  broken_ = false;
+  return cost_ms;
+}
+
 void serve_samples(const RankMeasurement& measurement) {
-  while (broadcast_command(measurement.group, Command::kStop) == Command::kSample) {
-    (void)measure(measurement, {});
+  while (true) {
+    const Command command = broadcast_command(measurement.group, Command::kStop);
+    if (command == Command::kStop) return;
+    if (command == Command::kAllToAll) (void)measure_all_to_all(measurement, {});
+    if (command == Command::kAllReduce) (void)measure_all_reduce(measurement, 0);
   }
 }
 

@@ -13,7 +13,7 @@ struct RankMeasurement {
   RankGroup& group;
   Exchange& exchange;
   MeasurementProtocol protocol;
-  std::int64_t batch = 0;  ///< Samples of all ranks together.
+  std::int64_t batch = 0;  ///< Samples of all ranks together, for all-to-alls.
 };
 
 /// Rank 0's end: sends each draw to all ranks, measures with them, and collects their costs. While
@@ -32,8 +32,12 @@ class RankSource : public CommCostSource {
   /// `draw` is of as many devices as there are ranks.
   [[nodiscard]] CommCost cost(const CommDraw& draw) override;
 
-  /// True after `cost` has thrown: the other ranks are somewhere within the sample, and can only be
-  /// aborted.
+  /// All-reduce of so many bytes of fp32 gradients, with the step of SGD that follows: of ranks
+  /// that begin together, the one in the middle.
+  [[nodiscard]] double all_reduce_ms(std::int64_t bytes);
+
+  /// True after one of them has thrown: the other ranks are somewhere within the sample, and can
+  /// only be aborted.
   [[nodiscard]] bool broken() const { return broken_; }
 
  private:

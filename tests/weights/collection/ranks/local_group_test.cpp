@@ -91,6 +91,22 @@ TEST(LocalGroup, SendsEachRankItsPart) {
   }
 }
 
+TEST(LocalGroup, AddsUpWhatAllHave) {
+  for (const std::size_t count : {0U, 1U, 3U, 5U, 1000U}) {
+    run_local_ranks(5, [&](RankGroup& group) {
+      std::vector<float> values(count);
+      for (std::size_t i = 0; i < count; ++i) {
+        values[i] = static_cast<float>(i) + 10.0F * static_cast<float>(group.rank());
+      }
+      group.all_reduce(values);
+      // 0 + 10 + 20 + 30 + 40, whole numbers: sums of floats are exact.
+      for (std::size_t i = 0; i < count; ++i) {
+        EXPECT_EQ(values[i], 5.0F * static_cast<float>(i) + 100.0F);
+      }
+    });
+  }
+}
+
 TEST(LocalGroup, AFailureEndsAllRanksAndIsWhatTheCallerGets) {
   for (int failing = 0; failing < 4; ++failing) {
     int ended = 0;

@@ -42,6 +42,12 @@ TEST(MpiGroup, AgreesOnAnInstantThatIsBehindNobody) {
   }
 }
 
+TEST(MpiGroup, AddsUpWhatAllHave) {
+  std::array<float, 3> values{1.0F, static_cast<float>(group().rank()), 0.5F};
+  group().all_reduce(values);
+  EXPECT_EQ(values, (std::array<float, 3>{4.0F, 6.0F, 2.0F}));
+}
+
 TEST(MpiGroup, FindsNoDifferenceBetweenClocksBeyondTheRoundTrip) {
   for (int other = 1; other < group().size(); ++other) {
     const auto difference = group().compare_clock_with(other, 20);
