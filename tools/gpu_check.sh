@@ -225,6 +225,7 @@ stage_profile() {
   profile operator 110 'pool_bags|write_lookup_keys|update_rows|join_rows|fill_random' \
     bin/neuroshard collect compute --backend cuda --table-configs "$golden/tables/table_configs.json" \
     --output "$work/profiled_samples" --samples 1 --warm-up 1 --iterations 1
+  profile replicas 20 step_weights bin/cuda_tests --gtest_filter=EmbeddingOperator.ReplicasTakeAStep
   profile training 80 \
     'gather_rows|clear_rows|pool_rows|rectify|stop_at_zero|spread_gradients|take_losses|update_parameters' \
     "$nsbench" train --data "$golden" --backends cuda --rounds 1

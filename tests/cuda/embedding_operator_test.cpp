@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <numeric>
 
 #include "cuda/cuda_test.h"
 #include "cuda/operators/cuda_operator.h"
+#include "cuda/operators/step_weights.h"
 #include "weights/collection/operator_case.h"
 
 namespace neuroshard {
@@ -258,6 +260,28 @@ TEST_F(EmbeddingOperator, UpdatesAgainAndAgain) {
     }
     EXPECT_EQ(device.forward(), ordered_output(test));
   }
+}
+
+TEST_F(EmbeddingOperator, ReplicasTakeAStep) {
+  constexpr std::size_t kCount = 2049;  // A part of a block.
+  gpu::DeviceBuffer gradients;
+  gpu::DeviceBuffer weights;
+  gradients.reserve(kCount * sizeof(float));
+  weights.reserve((kCount + 1) * sizeof(float));
+  std::vector<float> numbers(kCount + 1);
+  std::iota(numbers.begin(), numbers.end(), 0.0F);
+  const gpu::Stream stream;
+  const auto* bytes = reinterpret_cast<const std::byte*>(numbers.data());
+  stream.copy_to_device(gradients.data(), bytes, kCount * sizeof(float));
+  stream.copy_to_device(weights.data(), bytes, (kCount + 1) * sizeof(float));
+  gpu::step_weights(reinterpret_cast<const float*>(gradients.data()), kCount, 0.25F,
+                    reinterpret_cast<float*>(weights.data()), stream.get());
+  std::vector<float> stepped(kCount + 1);
+  stream.copy_to_host(reinterpret_cast<std::byte*>(stepped.data()), weights.data(),
+                      (kCount + 1) * sizeof(float));
+  stream.synchronize();
+  for (std::size_t i = 0; i < kCount; ++i) EXPECT_EQ(stepped[i], 0.75F * numbers[i]);
+  EXPECT_EQ(stepped[kCount], numbers[kCount]);
 }
 
 }  // namespace

@@ -68,7 +68,7 @@ regex=$(sed -nE 's/^ncu .*--set full .*--kernel-name regex:([^ ]+) .*/\1/p' "$TR
 kernels=$(grep -ohE '\b[a-z_]+_kernel\(' "$(dirname "$script")"/../cuda/*/*.cu | tr -d '(' | sort -u)
 [ "$(wc -l <<<"$kernels")" -ge 15 ] || fail "kernels were not found: $kernels"
 ! grep -vE "$regex" <<<"$kernels" || fail "these kernels are not profiled"
-[ "$(tar -tf "$results/profile.tar" | wc -l)" -eq 3 ] || fail "not all profiles"
+[ "$(tar -tf "$results/profile.tar" | wc -l)" -eq 4 ] || fail "not all profiles"
 grep -q pip/nvidia/cu13/lib "$TRACE.libraries" || fail "cuBLAS of pip was not found"
 [ "$(ls "$results" | wc -l)" -le 6 ] || fail "more than six files: $(ls "$results")"
 python3 - "$results/results.json" <<'EOF'

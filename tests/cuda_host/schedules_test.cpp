@@ -6,7 +6,6 @@
 
 #include "cuda/device/buffers.h"
 #include "cuda/operators/fill_random.h"
-#include "cuda/operators/step_weights.h"
 #include "cuda/random_problems.h"
 #include "cuda_host/host_cuda.h"
 #include "golden.h"
@@ -245,29 +244,6 @@ TEST_P(Schedules, LargeBatchesWithLittleSharedMemory) {
                       .seed = GetParam().seed});
     expect_same_scores(testing::golden_models(), {kLargeBatch, 600, kMixedTables});
   }
-}
-
-TEST_P(Schedules, WeightsTakeAStep) {
-  // The last thread has one number alone.
-  constexpr std::size_t kCount = 2049;
-  gpu::DeviceBuffer gradients;
-  gpu::DeviceBuffer weights;
-  gradients.reserve(kCount * sizeof(float));
-  weights.reserve((kCount + 1) * sizeof(float));
-  std::vector<float> numbers(kCount + 1);
-  std::iota(numbers.begin(), numbers.end(), 0.0F);
-  const gpu::Stream stream;
-  const auto* bytes = reinterpret_cast<const std::byte*>(numbers.data());
-  stream.copy_to_device(gradients.data(), bytes, kCount * sizeof(float));
-  stream.copy_to_device(weights.data(), bytes, (kCount + 1) * sizeof(float));
-  gpu::step_weights(reinterpret_cast<const float*>(gradients.data()), kCount, 0.25F,
-                    reinterpret_cast<float*>(weights.data()), stream.get());
-  std::vector<float> stepped(kCount + 1);
-  stream.copy_to_host(reinterpret_cast<std::byte*>(stepped.data()), weights.data(),
-                      (kCount + 1) * sizeof(float));
-  stream.synchronize();
-  for (std::size_t i = 0; i < kCount; ++i) EXPECT_EQ(stepped[i], 0.75F * numbers[i]);
-  EXPECT_EQ(stepped[kCount], numbers[kCount]);
 }
 
 TEST_P(Schedules, RandomNumbers) {
