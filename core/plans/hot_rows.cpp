@@ -32,8 +32,8 @@ void add_poisson(double rows, double mean, Histogram& histogram) {
 /// The shares of lookups that the hottest rows of a table get, and what a batch touches of them.
 class HottestRows {
  public:
-  HottestRows(const Table& table, std::int64_t rows)
-      : table_(table), rows_(static_cast<double>(rows)), curve_(popularity_of(table)) {
+  HottestRows(const Table& table, std::int64_t rows, const std::vector<PopularRows>& curve)
+      : table_(table), rows_(static_cast<double>(rows)), curve_(curve) {
     PopularRows last;
     for (const PopularRows& point : curve_) {
       if (point.rows >= rows_) {
@@ -46,8 +46,7 @@ class HottestRows {
     find_parts_of_bins();
   }
 
-  /// The hottest rows by themselves, and the others.
-  [[nodiscard]] std::pair<Table, Table> parts() const {
+  [[nodiscard]] HotParts parts() const {
     Table hot = table_;
     Table others = table_;
     hot.rules = {};
@@ -126,22 +125,35 @@ class HottestRows {
 
   const Table& table_;
   double rows_;
-  std::vector<PopularRows> curve_;
+  const std::vector<PopularRows>& curve_;
   double share_ = 1.0;
   Histogram of_bin_{};
 };
 
 }  // namespace
 
-HotRowsSplit::HotRowsSplit(const Task& task, const Plan& plan) : task_(task), plan_(plan) {
+HotParts hot_parts(const Table& table, std::int64_t rows, const std::vector<PopularRows>& curve) {
+  return HottestRows(table, rows, curve).parts();
+}
+
+HotRowsSplit::HotRowsSplit(const Task& task, const Plan& plan)
+    : HotRowsSplit(
+          task, plan, [&, parts = HotParts() ](const HotRows& hot) mutable -> auto& {
+            const Table& table = task.tables[static_cast<std::size_t>(hot.table)];
+            return parts = hot_parts(table, hot.rows, popularity_of(table));
+          }) {}
+
+HotRowsSplit::HotRowsSplit(const Task& task, const Plan& plan,
+                           const std::function<const HotParts&(const HotRows&)>& parts_of)
+    : task_(task), plan_(plan) {
   if (plan.hot_rows.empty()) return;
   auto& [split, replicated] = split_.emplace(task, plan);
   replicated.hot_rows.clear();
-  for (const auto& [table, rows] : plan.hot_rows) {
-    auto [hot, others] = HottestRows(task.tables[static_cast<std::size_t>(table)], rows).parts();
-    split.tables[static_cast<std::size_t>(table)] = std::move(others);
+  for (const HotRows& hot : plan.hot_rows) {
+    const HotParts& parts = parts_of(hot);
+    split.tables[static_cast<std::size_t>(hot.table)] = parts.others;
     replicated.replicas.push_back(static_cast<int>(split.tables.size()));
-    split.tables.push_back(std::move(hot));
+    split.tables.push_back(parts.hot);
   }
 }
 

@@ -1,14 +1,25 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "neuroshard/plan.h"
 #include "neuroshard/task.h"
 
 namespace neuroshard {
+
+/// The hottest rows of a table by themselves, and its other rows.
+struct HotParts {
+  Table hot;
+  Table others;
+};
+/// `curve`: popularity_of(table).
+[[nodiscard]] HotParts hot_parts(const Table& table, std::int64_t rows,
+                                 const std::vector<PopularRows>& curve);
 
 /// A task and a plan without hot rows that cost as much as others with hot rows. The hot rows of
 /// a table are a replica, behind all tables that are listed; the other rows are the table, and
@@ -18,6 +29,9 @@ class HotRowsSplit {
  public:
   /// Borrows both. `plan` has hot rows of which hot_rows_problem_of() says nothing, ascending.
   HotRowsSplit(const Task& task, const Plan& plan);
+  /// `parts_of` remembers parts: the popularity of a table takes tenths of a millisecond.
+  HotRowsSplit(const Task& task, const Plan& plan,
+               const std::function<const HotParts&(const HotRows&)>& parts_of);
   HotRowsSplit(const HotRowsSplit&) = delete;
   HotRowsSplit& operator=(const HotRowsSplit&) = delete;
 

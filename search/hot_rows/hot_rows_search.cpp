@@ -49,7 +49,7 @@ class RowChoice {
   using ChargeMs = std::function<double(const Plan&)>;
 
   /// Borrows all. `found` has a plan and its cost.
-  RowChoice(const Backend& backend, const Task& task, const PopularTables& tables,
+  RowChoice(const Backend& backend, const Task& task, PopularTables& tables,
             const PlanResult& found, const ChargeMs& charge_ms, int most_log_lookups,
             const StopCondition& stop)
       : backend_(backend),
@@ -122,7 +122,8 @@ class RowChoice {
     const Plan changed = with_other_hot_rows(task_, plan_, trial);
     const double charge_ms = charge_ms_(changed);
     if (charge_ms >= best_ms_) return;
-    const PlanCost cost = simulate(backend_, task_, changed);
+    const HotRowsSplit split(task_, changed, parts_of_);
+    const PlanCost cost = simulate(backend_, split.task(), split.plan());
     if (!cost.fits_memory) return;
     const double ms = cost.slowest_ms() + charge_ms;
     if (ms >= best_ms_) return;
@@ -132,7 +133,10 @@ class RowChoice {
 
   const Backend& backend_;
   const Task& task_;
-  const PopularTables& tables_;
+  PopularTables& tables_;
+  std::function<const HotParts&(const HotRows&)> parts_of_ = [&](const HotRows& hot) -> auto& {
+    return tables_.parts(hot);
+  };
   const ChargeMs& charge_ms_;
   int most_log_lookups_;
   const StopCondition& stop_;
@@ -174,7 +178,7 @@ void Planner::Impl::add_hot_rows(const Task& task, const PlanRequest& request, b
     result.complete = false;
     return;
   }
-  const PopularTables tables(task);
+  PopularTables tables(task);
   SearchStats stats = result.stats;
   bool complete = result.complete;
   BestPlans plans(*cpu, task, request, std::move(result));
@@ -247,7 +251,7 @@ void Planner::Impl::change_hot_rows(const Task& task, const RunningPlan& running
     return bytes > most_copied_bytes ? std::numeric_limits<double>::infinity()
                                      : budget.ms_per_byte * static_cast<double>(bytes);
   };
-  const PopularTables tables(task);
+  PopularTables tables(task);
   const std::vector<HotRows> chosen =
       RowChoice(*cpu, task, tables, result.result, charge_ms, kMostLogLookupsOfMoves, stop)
           .chosen();

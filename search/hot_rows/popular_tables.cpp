@@ -6,7 +6,6 @@
 #include <tuple>
 
 #include "core/plans/equal_blocks.h"
-#include "core/plans/hot_rows.h"
 #include "core/tables/row_popularity.h"
 
 namespace neuroshard {
@@ -108,6 +107,16 @@ std::int64_t PopularTables::rows(int table, double lookups) const {
 std::int64_t PopularTables::limited(int table, double rows) const {
   const auto most = static_cast<double>(most_rows(table));
   return static_cast<std::int64_t>(std::clamp(std::floor(rows), 0.0, most));
+}
+
+const HotParts& PopularTables::parts(const HotRows& hot) {
+  const auto t = static_cast<std::size_t>(hot.table);
+  const auto place = parts_.lower_bound({hot.table, hot.rows});
+  if (place != parts_.end() && place->first == std::pair(hot.table, hot.rows)) return place->second;
+  return parts_
+      .emplace_hint(place, std::pair(hot.table, hot.rows),
+                    hot_parts(task_.tables[t], hot.rows, curves_[t]))
+      ->second;
 }
 
 Plan with_other_hot_rows(const Task& task, const Plan& plan, const std::vector<HotRows>& hot_rows) {

@@ -1,8 +1,11 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <utility>
 #include <vector>
 
+#include "core/plans/hot_rows.h"
 #include "neuroshard/plan.h"
 #include "neuroshard/task.h"
 
@@ -24,6 +27,8 @@ class PopularTables {
   [[nodiscard]] std::int64_t most_rows(int table) const {
     return most_rows_[static_cast<std::size_t>(table)];
   }
+  /// Of a table that may have them; remembered.
+  [[nodiscard]] const HotParts& parts(const HotRows& hot);
   /// Tables that may have some, those with most traffic first.
   [[nodiscard]] const std::vector<int>& by_traffic() const { return by_traffic_; }
 
@@ -32,6 +37,7 @@ class PopularTables {
   std::vector<std::vector<PopularRows>> curves_;  ///< [tables]
   std::vector<std::int64_t> most_rows_;           ///< [tables]; 0: none of it.
   std::vector<int> by_traffic_;
+  std::map<std::pair<int, std::int64_t>, HotParts> parts_;  ///< By table and rows.
 };
 
 /// `plan` of `task` with these hot rows in place of its own. Blocks keep their share of a table's
