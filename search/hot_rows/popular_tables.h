@@ -27,7 +27,7 @@ class PopularTables {
   [[nodiscard]] std::int64_t most_rows(int table) const {
     return most_rows_[static_cast<std::size_t>(table)];
   }
-  /// Of a table that may have them; remembered.
+  /// The parts of a table that may have them; remembered.
   [[nodiscard]] const HotParts& parts(const HotRows& hot);
   /// Tables that may have some, those with most traffic first.
   [[nodiscard]] const std::vector<int>& by_traffic() const { return by_traffic_; }

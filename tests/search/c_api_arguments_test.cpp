@@ -9,17 +9,10 @@
 
 #include "search/c_api_handles.h"
 
-namespace neuroshard {
+namespace neuroshard::testing {
 namespace {
 
-using testing::Handle;
 using ::testing::HasSubstr;
-using testing::kTask;
-using testing::new_planner;
-using testing::plan_of;
-using testing::summary_of;
-using testing::task_from;
-using testing::with;
 
 TEST(CApi, OneOptionCanBeWrong) {
   const auto expect_refused = [](const ns_planner_options& options, ns_status status,
@@ -198,4 +191,4 @@ TEST(CApi, AVeryLongMessageIsCutBetweenCharacters) {
 }
 
 }  // namespace
-}  // namespace neuroshard
+}  // namespace neuroshard::testing

@@ -10,16 +10,10 @@
 #include "neuroshard/c_api.h"
 #include "search/c_api_handles.h"
 
-namespace neuroshard {
+namespace neuroshard::testing {
 namespace {
 
-using testing::Handle;
 using ::testing::HasSubstr;
-using testing::new_planner;
-using testing::plan_of;
-using testing::summary_of;
-using testing::task_from;
-using testing::with;
 
 /// The JSON of `ns_planner_explain`.
 nlohmann::json explained(const Handle<ns_planner>& planner, const Handle<ns_plan>& plan,
@@ -33,14 +27,14 @@ nlohmann::json explained(const Handle<ns_planner>& planner, const Handle<ns_plan
 
 /// kTask, whose last table has these rules.
 std::string ruled_task(std::string_view rules) {
-  std::string text = testing::kTask;
+  std::string text = kTask;
   text.insert(text.rfind('}', text.rfind(']')), R"(, "rules": )" + std::string(rules));
   return text;
 }
 
 TEST(CApiExplain, SaysWhatDecidesAndWhatSlicesCost) {
   const auto planner = new_planner();
-  const auto plan = plan_of(planner, task_from(testing::kTask));
+  const auto plan = plan_of(planner, task_from(kTask));
   const nlohmann::json json = explained(planner, plan, nullptr);
   EXPECT_EQ(json["format"], "neuroshard.explanation");
   EXPECT_EQ(json["task"], "toy");
@@ -88,7 +82,7 @@ TEST(CApiExplain, SaysWhichRuleLeavesATaskWithoutAPlan) {
 
 TEST(CApiExplain, WrongArgumentsAreRefused) {
   const auto planner = new_planner();
-  const auto plan = plan_of(planner, task_from(testing::kTask));
+  const auto plan = plan_of(planner, task_from(kTask));
   char text[] = "";
   char* explanation = text;
   const auto status = [&](const ns_planner* of, const ns_plan* what,
@@ -111,4 +105,4 @@ TEST(CApiExplain, WrongArgumentsAreRefused) {
 }
 
 }  // namespace
-}  // namespace neuroshard
+}  // namespace neuroshard::testing

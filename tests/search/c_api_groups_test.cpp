@@ -12,17 +12,10 @@
 #include "neuroshard/weights.h"
 #include "search/c_api_handles.h"
 
-namespace neuroshard {
+namespace neuroshard::testing {
 namespace {
 
-using testing::Handle;
 using ::testing::HasSubstr;
-using testing::kTask;
-using testing::new_planner;
-using testing::plan_of;
-using testing::summary_of;
-using testing::task_from;
-using testing::with;
 
 constexpr int kDevicesInGroups = 8;
 
@@ -39,22 +32,6 @@ Handle<ns_groups> groups_of(const Handle<ns_planner>& planner, const Handle<ns_t
   EXPECT_EQ(ns_planner_plan_groups(planner.get(), task.get(), &options, &groups), expected)
       << ns_last_error();
   return Handle<ns_groups>(groups);
-}
-
-std::vector<ns_group_cost> costs_of(const Handle<ns_groups>& groups) {
-  std::size_t count = 0;
-  EXPECT_EQ(ns_groups_get_costs(groups.get(), nullptr, 0, &count), NS_OK);
-  std::vector<ns_group_cost> costs(count);
-  EXPECT_EQ(ns_groups_get_costs(groups.get(), costs.data(), count, &count), NS_OK);
-  return costs;
-}
-
-std::vector<std::string> left_out_of(const Handle<ns_groups>& groups) {
-  std::size_t count = 0;
-  EXPECT_EQ(ns_groups_get_left_out(groups.get(), nullptr, 0, &count), NS_OK);
-  std::vector<const char*> reasons(count);
-  EXPECT_EQ(ns_groups_get_left_out(groups.get(), reasons.data(), count, &count), NS_OK);
-  return {reasons.begin(), reasons.end()};
 }
 
 Handle<ns_plan> plan_in(const Handle<ns_groups>& groups, std::size_t index) {
@@ -86,7 +63,7 @@ TEST(CApiGroups, AreThePlannersOwn) {
   const GroupsResult expected = own.plan_groups(
       task,
       {.sizes = {2, 4, 8}, .iterations = 20.0, .optimizer_state = false, .touched_rows = true});
-  const std::vector<ns_group_cost> costs = costs_of(groups);
+  const std::vector<ns_group_cost> costs = all_of(ns_groups_get_costs, groups);
   ASSERT_EQ(costs.size(), expected.plans.size());
   for (std::size_t i = 0; i < costs.size(); ++i) {
     SCOPED_TRACE(i);
@@ -103,14 +80,14 @@ TEST(CApiGroups, AreThePlannersOwn) {
   std::size_t best = costs.size();
   ASSERT_EQ(ns_groups_get_best(groups.get(), &best), NS_OK);
   EXPECT_EQ(best, expected.best);
-  EXPECT_TRUE(left_out_of(groups).empty());
+  EXPECT_TRUE(all_of(ns_groups_get_left_out, groups).empty());
 }
 
 // The price of what is stored is 0 where the share of averaging is given.
 TEST(CApiGroups, AGroupIsATaskOfItsOwn) {
   const auto planner = new_planner();
   const auto groups = groups_of(planner, ungrouped_task(), with(&ns_groups_options::share, 0.1));
-  const std::vector<ns_group_cost> costs = costs_of(groups);
+  const std::vector<ns_group_cost> costs = all_of(ns_groups_get_costs, groups);
   ASSERT_GE(costs.size(), 2U);
   for (std::size_t i = 0; i < costs.size(); ++i) {
     SCOPED_TRACE(i);
@@ -118,7 +95,7 @@ TEST(CApiGroups, AGroupIsATaskOfItsOwn) {
     EXPECT_EQ(summary.devices, costs[i].size);
     EXPECT_EQ(summary.cost_ms, costs[i].iteration_ms);
     EXPECT_EQ(summary_of(plan_of(planner, task_in(groups, i))).cost_ms, summary.cost_ms);
-    EXPECT_THAT(testing::json_of(plan_in(groups, i)),
+    EXPECT_THAT(json_of(plan_in(groups, i)),
                 HasSubstr("toy, a group of " + std::to_string(costs[i].size)));
     if (costs[i].copies > 1) {
       EXPECT_LE(costs[i].cost_ms, 1.1 * costs[i].iteration_ms);
@@ -137,13 +114,14 @@ TEST(CApiGroups, SayWhatCannotBe) {
   const auto task = ungrouped_task();
   ASSERT_EQ(ns_task_set_memory(task.get(), 300 << 20), NS_OK);  // Two devices have room for all.
   const auto groups = groups_of(planner, task);
-  EXPECT_THAT(left_out_of(groups), ::testing::Contains(HasSubstr("1: tables take")));
+  EXPECT_THAT(all_of(ns_groups_get_left_out, groups),
+              ::testing::Contains(HasSubstr("1: tables take")));
 
   ASSERT_EQ(ns_task_set_memory(task.get(), 1 << 20), NS_OK);
   const auto none = groups_of(planner, task, {}, NS_INFEASIBLE);
   ASSERT_NE(none, nullptr);
   EXPECT_STREQ(ns_last_error(), "no size of groups has a plan");
-  EXPECT_FALSE(left_out_of(none).empty());
+  EXPECT_FALSE(all_of(ns_groups_get_left_out, none).empty());
   std::size_t best = 7;
   EXPECT_EQ(ns_groups_get_best(none.get(), &best), NS_INFEASIBLE);
   EXPECT_EQ(best, 7U);
@@ -152,8 +130,8 @@ TEST(CApiGroups, SayWhatCannotBe) {
   ns_groups_options options = with(&ns_groups_options::sizes, &two);
   options.size_count = 1;
   const auto asked = groups_of(planner, task, options, NS_INFEASIBLE);
-  ASSERT_FALSE(costs_of(asked).empty());
-  EXPECT_TRUE(std::isinf(costs_of(asked)[0].cost_ms));
+  ASSERT_FALSE(all_of(ns_groups_get_costs, asked).empty());
+  EXPECT_TRUE(std::isinf(all_of(ns_groups_get_costs, asked)[0].cost_ms));
   ns_plan* why = nullptr;
   EXPECT_EQ(ns_groups_get_plan(asked.get(), 0, &why), NS_INFEASIBLE);
   ASSERT_NE(why, nullptr);
@@ -208,4 +186,4 @@ TEST(CApiGroups, NullIsAnErrorOrNothing) {
 }
 
 }  // namespace
-}  // namespace neuroshard
+}  // namespace neuroshard::testing

@@ -2,9 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <type_traits>
+#include <vector>
 
 #include "neuroshard/c_api.h"
 
@@ -67,6 +69,18 @@ inline ns_plan_summary summary_of(const Handle<ns_plan>& plan) {
   summary.size = sizeof summary;
   EXPECT_EQ(ns_plan_get_summary(plan.get(), &summary), NS_OK) << ns_last_error();
   return summary;
+}
+
+/// All that a function writes of a handle, which is asked first how many these are.
+template <typename T, typename Owned>
+std::vector<T> all_of(ns_status (*get)(const Owned*, T*, std::size_t, std::size_t*),
+                      const Handle<Owned>& handle) {
+  std::size_t count = 0;
+  EXPECT_EQ(get(handle.get(), nullptr, 0, &count), NS_OK) << ns_last_error();
+  std::vector<T> all(count);
+  EXPECT_EQ(get(handle.get(), all.data(), count, &count), NS_OK) << ns_last_error();
+  EXPECT_EQ(count, all.size());
+  return all;
 }
 
 inline std::string json_of(const Handle<ns_plan>& plan) {

@@ -12,17 +12,10 @@
 #include "neuroshard/weights.h"
 #include "search/c_api_handles.h"
 
-namespace neuroshard {
+namespace neuroshard::testing {
 namespace {
 
-using testing::Handle;
 using ::testing::HasSubstr;
-using testing::kTask;
-using testing::new_planner;
-using testing::plan_of;
-using testing::summary_of;
-using testing::task_from;
-using testing::with;
 
 Handle<ns_plan> replan(const Handle<ns_planner>& planner, const Handle<ns_plan>& running,
                        const Handle<ns_task>& task, ns_replan_options options = {},
@@ -32,22 +25,6 @@ Handle<ns_plan> replan(const Handle<ns_planner>& planner, const Handle<ns_plan>&
   EXPECT_EQ(ns_planner_replan(planner.get(), running.get(), task.get(), &options, &plan), expected)
       << ns_last_error();
   return Handle<ns_plan>(plan);
-}
-
-std::vector<ns_move> moves_of(const Handle<ns_plan>& plan) {
-  std::size_t count = 0;
-  EXPECT_EQ(ns_plan_get_moves(plan.get(), nullptr, 0, &count), NS_OK);
-  std::vector<ns_move> moves(count);
-  EXPECT_EQ(ns_plan_get_moves(plan.get(), moves.data(), count, &count), NS_OK);
-  return moves;
-}
-
-std::vector<ns_rows> move_rows_of(const Handle<ns_plan>& plan) {
-  std::size_t count = 0;
-  EXPECT_EQ(ns_plan_get_move_rows(plan.get(), nullptr, 0, &count), NS_OK);
-  std::vector<ns_rows> rows(count);
-  EXPECT_EQ(ns_plan_get_move_rows(plan.get(), rows.data(), count, &count), NS_OK);
-  return rows;
 }
 
 ns_move_summary move_summary_of(const Handle<ns_plan>& plan) {
@@ -88,10 +65,10 @@ TEST(CApiReplan, IsThePlannersOwn) {
   EXPECT_GT(summary.must_move_bytes, 0);
   EXPECT_EQ(summary.running_cost_ms, expected.running_cost.cost_ms);
 
-  const std::vector<ns_move> moves = moves_of(plan);
+  const std::vector<ns_move> moves = all_of(ns_plan_get_moves, plan);
   ASSERT_EQ(moves.size(), expected.moves.size());
   ASSERT_FALSE(moves.empty());
-  const std::vector<ns_rows> rows = move_rows_of(plan);
+  const std::vector<ns_rows> rows = all_of(ns_plan_get_move_rows, plan);
   ASSERT_EQ(rows.size(), moves.size());
   for (std::size_t i = 0; i < moves.size(); ++i) {
     const TableMove& move = expected.moves[i];
@@ -114,7 +91,7 @@ TEST(CApiReplan, KeepsToABudget) {
   const auto plan =
       replan(planner, running, task, with(&ns_replan_options::most_moved_bytes, &none));
   EXPECT_EQ(move_summary_of(plan).moved_bytes, 0);
-  EXPECT_TRUE(moves_of(plan).empty());
+  EXPECT_TRUE(all_of(ns_plan_get_moves, plan).empty());
   // The order of a device's slices may change the last bits.
   EXPECT_LE(summary_of(plan).cost_ms, summary_of(running).cost_ms * (1.0 + 1e-5));
 
@@ -205,7 +182,7 @@ TEST(CApiReplan, SaysWhatIsWrong) {
 
 TEST(CApiReplan, OtherPlansHaveNoMoves) {
   const auto plan = plan_of(new_planner(), task_on(2));
-  EXPECT_TRUE(moves_of(plan).empty());
+  EXPECT_TRUE(all_of(ns_plan_get_moves, plan).empty());
   EXPECT_EQ(move_summary_of(plan).running_cost_ms, 0.0);
 }
 
@@ -278,4 +255,4 @@ TEST(CApiImprovements, AreToldFromTheFirstPlanToTheBest) {
 }
 
 }  // namespace
-}  // namespace neuroshard
+}  // namespace neuroshard::testing

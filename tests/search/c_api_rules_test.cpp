@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <array>
 #include <cstdint>
 #include <set>
 #include <string>
@@ -13,17 +12,12 @@
 #include "neuroshard/c_api.h"
 #include "search/c_api_handles.h"
 
-namespace neuroshard {
+namespace neuroshard::testing {
 namespace {
 
 using ::testing::AllOf;
-using testing::Handle;
 using ::testing::HasSubstr;
-using testing::new_planner;
-using testing::plan_of;
 using ::testing::SizeIs;
-using testing::task_from;
-using testing::with;
 
 constexpr std::size_t kTables = 6;
 
@@ -48,18 +42,12 @@ std::string task_text(std::string_view more, std::string_view rules = "{}") {
 
 /// [tables]: the devices that hold something of each.
 std::vector<std::set<std::int32_t>> devices_of_tables(const Handle<ns_plan>& plan) {
-  std::vector<ns_block> blocks(1000);
-  std::size_t count = 0;
-  EXPECT_EQ(ns_plan_get_blocks(plan.get(), blocks.data(), blocks.size(), &count), NS_OK);
-  blocks.resize(count);
   std::vector<std::set<std::int32_t>> devices(kTables);
-  for (const ns_block& block : blocks) {
+  for (const ns_block& block : all_of(ns_plan_get_blocks, plan)) {
     devices.at(static_cast<std::size_t>(block.table)).insert(block.device);
   }
-  std::array<std::int32_t, kTables> replicas{};
-  EXPECT_EQ(ns_plan_get_replicas(plan.get(), replicas.data(), replicas.size(), &count), NS_OK);
-  for (std::size_t i = 0; i < count; ++i) {
-    devices.at(static_cast<std::size_t>(replicas.at(i))) = {0, 1, 2};
+  for (const std::int32_t table : all_of(ns_plan_get_replicas, plan)) {
+    devices.at(static_cast<std::size_t>(table)) = {0, 1, 2};
   }
   return devices;
 }
@@ -136,7 +124,7 @@ TEST(CApiRules, ChecksNameTheGroupsThatAPlanBreaks) {
   ns_plan* priced = nullptr;
   EXPECT_EQ(ns_planner_simulate(new_planner().get(), task.get(), bad.data(), bad.size(), &priced),
             NS_OK);
-  EXPECT_GT(testing::summary_of(Handle<ns_plan>(priced)).cost_ms, 0.0);
+  EXPECT_GT(summary_of(Handle<ns_plan>(priced)).cost_ms, 0.0);
 }
 
 TEST(CApiRules, GroupsThatContradictEachOtherAreRefusedByName) {
@@ -160,7 +148,7 @@ TEST(CApiRules, GroupsWithoutAPlanSayWhy) {
   EXPECT_STREQ(why.kind, "rules");
   // Four devices are enough.
   ASSERT_EQ(ns_task_set_devices(task.get(), 4), NS_OK);
-  EXPECT_EQ(testing::summary_of(plan_of(new_planner(), task)).devices, 4);
+  EXPECT_EQ(summary_of(plan_of(new_planner(), task)).devices, 4);
 }
 
 TEST(CApiRules, PlansKeepRulesOfTables) {
@@ -181,4 +169,4 @@ TEST(CApiRules, PlansKeepRulesOfTables) {
 }
 
 }  // namespace
-}  // namespace neuroshard
+}  // namespace neuroshard::testing

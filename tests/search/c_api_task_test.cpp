@@ -9,17 +9,10 @@
 #include "neuroshard/c_api.h"
 #include "search/c_api_handles.h"
 
-namespace neuroshard {
+namespace neuroshard::testing {
 namespace {
 
-using testing::Handle;
 using ::testing::HasSubstr;
-using testing::json_of;
-using testing::kTask;
-using testing::new_planner;
-using testing::plan_of;
-using testing::summary_of;
-using testing::task_from;
 
 TEST(CApi, TasksSayHowValuesAndIdsAreSent) {
   std::string json = kTask;
@@ -43,15 +36,11 @@ TEST(CApi, TasksSayWhatRunsBesideWhat) {
   std::string json = kTask;
   json.insert(json.find("\"devices\""), R"("overlap": {"ids": true, "dense_ms": 2.5}, )");
   const auto plan = plan_of(new_planner(), task_from(json));
-  std::size_t count = 0;
-  std::vector<ns_device_cost> devices(64);
-  std::vector<ns_device_terms> terms(64);
-  std::vector<ns_device_overlap> overlaps(64);
-  ASSERT_EQ(ns_plan_get_devices(plan.get(), devices.data(), 64, &count), NS_OK);
-  ASSERT_EQ(ns_plan_get_device_terms(plan.get(), terms.data(), 64, &count), NS_OK);
-  ASSERT_EQ(ns_plan_get_device_overlap(plan.get(), overlaps.data(), 64, &count), NS_OK);
+  const std::vector<ns_device_cost> devices = all_of(ns_plan_get_devices, plan);
+  const std::vector<ns_device_terms> terms = all_of(ns_plan_get_device_terms, plan);
+  const std::vector<ns_device_overlap> overlaps = all_of(ns_plan_get_device_overlap, plan);
   double slowest_ms = 0.0;
-  for (std::size_t d = 0; d < count; ++d) {
+  for (std::size_t d = 0; d < devices.size(); ++d) {
     EXPECT_EQ(overlaps[d].dense_ms, 2.5);
     EXPECT_GT(overlaps[d].hidden_ms, 0.0);
     slowest_ms =
@@ -60,7 +49,8 @@ TEST(CApi, TasksSayWhatRunsBesideWhat) {
                                  overlaps[d].dense_ms - overlaps[d].hidden_ms);
   }
   EXPECT_NEAR(summary_of(plan).cost_ms, slowest_ms, 1e-9);
-  EXPECT_EQ(ns_plan_get_device_overlap(nullptr, overlaps.data(), 64, &count), NS_INVALID_INPUT);
+  std::size_t count = 0;
+  EXPECT_EQ(ns_plan_get_device_overlap(nullptr, nullptr, 0, &count), NS_INVALID_INPUT);
 }
 
 TEST(CApi, TasksMayHaveHostMemory) {
@@ -69,27 +59,21 @@ TEST(CApi, TasksMayHaveHostMemory) {
       "tables": [{"row": 9000000, "dim": 64, "pooling_factor": 2},
                  {"row": 7000000, "dim": 64, "pooling_factor": 9}]})";
   const auto plan = plan_of(new_planner(), task_from(json));
-  std::size_t count = 0;
-  std::vector<ns_device_host> devices(64);
-  ASSERT_EQ(ns_plan_get_device_host(plan.get(), devices.data(), 64, &count), NS_OK);
-  ASSERT_EQ(count, 2U);
+  const std::vector<ns_device_host> devices = all_of(ns_plan_get_device_host, plan);
+  ASSERT_EQ(devices.size(), 2U);
   EXPECT_GT(devices[0].fetch_ms, 0.0);
   EXPECT_EQ(devices[0].hidden_fetch_ms, 0.0);
   EXPECT_GT(devices[0].host_bytes, 0);
-  std::vector<double> shares(64);
-  std::vector<ns_block> blocks(64);
-  ASSERT_EQ(ns_plan_get_blocks(plan.get(), blocks.data(), 64, &count), NS_OK);
-  const std::size_t slices = count;
-  ASSERT_EQ(ns_plan_get_hbm_shares(plan.get(), shares.data(), 64, &count), NS_OK);
-  EXPECT_EQ(count, slices);
+  const std::vector<double> shares = all_of(ns_plan_get_hbm_shares, plan);
+  EXPECT_EQ(shares.size(), all_of(ns_plan_get_blocks, plan).size());
   EXPECT_LT(shares[0], 1.0);
   EXPECT_GT(shares[0], 0.0);
   const auto other = plan_of(new_planner(), task_from(kTask));
-  ASSERT_EQ(ns_plan_get_hbm_shares(other.get(), shares.data(), 64, &count), NS_OK);
-  EXPECT_EQ(count, 0U);
-  EXPECT_EQ(ns_plan_get_device_host(nullptr, devices.data(), 64, &count), NS_INVALID_INPUT);
-  EXPECT_EQ(ns_plan_get_hbm_shares(nullptr, shares.data(), 64, &count), NS_INVALID_INPUT);
+  EXPECT_TRUE(all_of(ns_plan_get_hbm_shares, other).empty());
+  std::size_t count = 0;
+  EXPECT_EQ(ns_plan_get_device_host(nullptr, nullptr, 0, &count), NS_INVALID_INPUT);
+  EXPECT_EQ(ns_plan_get_hbm_shares(nullptr, nullptr, 0, &count), NS_INVALID_INPUT);
 }
 
 }  // namespace
-}  // namespace neuroshard
+}  // namespace neuroshard::testing

@@ -21,28 +21,11 @@
 #include "neuroshard/weights.h"
 #include "search/c_api_handles.h"
 
-namespace neuroshard {
+namespace neuroshard::testing {
 namespace {
 
-using testing::Handle;
 using ::testing::HasSubstr;
-using testing::json_of;
-using testing::kTask;
-using testing::new_planner;
-using testing::plan_of;
 using ::testing::StartsWith;
-using testing::summary_of;
-using testing::task_from;
-using testing::with;
-
-std::vector<ns_slice> slices_of(const Handle<ns_plan>& plan) {
-  std::size_t count = 0;
-  EXPECT_EQ(ns_plan_get_slices(plan.get(), nullptr, 0, &count), NS_OK);
-  std::vector<ns_slice> slices(count);
-  EXPECT_EQ(ns_plan_get_slices(plan.get(), slices.data(), count, &count), NS_OK);
-  EXPECT_EQ(count, slices.size());
-  return slices;
-}
 
 Task task_of(const std::string& json) {
   const TaskFile file = parse_task(json, "task");
@@ -65,10 +48,8 @@ TEST(CApi, PlansAsThePlannerDoes) {
   EXPECT_EQ(summary.complete, 1);
   EXPECT_EQ(summary.fits_memory, 1);
 
-  std::vector<ns_device_cost> devices(2);
-  std::size_t count = 0;
-  ASSERT_EQ(ns_plan_get_devices(plan.get(), devices.data(), devices.size(), &count), NS_OK);
-  ASSERT_EQ(count, 2U);
+  const std::vector<ns_device_cost> devices = all_of(ns_plan_get_devices, plan);
+  ASSERT_EQ(devices.size(), 2U);
   for (std::size_t device = 0; device < 2; ++device) {
     const DeviceCost& cost = expected.cost.devices[device];
     EXPECT_EQ(devices[device].compute_ms, cost.compute_ms);
@@ -77,9 +58,8 @@ TEST(CApi, PlansAsThePlannerDoes) {
     EXPECT_EQ(devices[device].memory_bytes, cost.memory_bytes);
     EXPECT_EQ(devices[device].dim_sum, cost.dim_sum);
   }
-  std::vector<ns_device_memory> memory(2);
-  ASSERT_EQ(ns_plan_get_device_memory(plan.get(), memory.data(), memory.size(), &count), NS_OK);
-  ASSERT_EQ(count, 2U);
+  const std::vector<ns_device_memory> memory = all_of(ns_plan_get_device_memory, plan);
+  ASSERT_EQ(memory.size(), 2U);
   for (std::size_t device = 0; device < 2; ++device) {
     const DeviceCost& cost = expected.cost.devices[device];
     EXPECT_EQ(memory[device].weight_bytes, cost.memory.weight_bytes);
@@ -92,7 +72,7 @@ TEST(CApi, PlansAsThePlannerDoes) {
   EXPECT_EQ(expected.cost.devices[static_cast<std::size_t>(summary.slowest_device)].total_ms(),
             expected.cost.cost_ms);
 
-  const std::vector<ns_slice> slices = slices_of(plan);
+  const std::vector<ns_slice> slices = all_of(ns_plan_get_slices, plan);
   EXPECT_EQ(static_cast<std::size_t>(summary.slices), slices.size());
   auto slice = slices.begin();
   const auto by_device = slices_by_device(*expected.plan);
@@ -149,7 +129,7 @@ TEST(CApi, RowBlocksAreSaidAsBlocks) {
 
 TEST(CApi, WritesNoMoreSlicesThanThereIsRoomFor) {
   const auto plan = plan_of(new_planner(), task_from(kTask));
-  const std::vector<ns_slice> all = slices_of(plan);
+  const std::vector<ns_slice> all = all_of(ns_plan_get_slices, plan);
   ASSERT_GT(all.size(), 1U);
   std::vector<ns_slice> room(2, ns_slice{-7, -7, -7, -7});
   std::size_t count = 0;
@@ -320,7 +300,7 @@ TEST(CApi, ATaskThatCannotFitIsAPlanThatSaysWhy) {
   EXPECT_TRUE(std::isinf(summary.cost_ms));
   EXPECT_EQ(summary.devices, 0);
   EXPECT_EQ(summary.slowest_device, -1);
-  EXPECT_TRUE(slices_of(plan).empty());
+  EXPECT_TRUE(all_of(ns_plan_get_slices, plan).empty());
 }
 
 TEST(CApi, APlanSaysThatItIsFeasible) {
@@ -401,4 +381,4 @@ TEST(CApi, PlansOutliveWhatTheyWereMadeFrom) {
 }
 
 }  // namespace
-}  // namespace neuroshard
+}  // namespace neuroshard::testing
