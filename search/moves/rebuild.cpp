@@ -1,7 +1,6 @@
 #include "search/moves/rebuild.h"
 
 #include <algorithm>
-#include <array>
 #include <functional>
 #include <limits>
 
@@ -10,14 +9,8 @@
 namespace neuroshard {
 namespace {
 
-/// Weight of what a device computes and exchanges itself, beside what all wait for.
-constexpr double kShareOfOwn = 0.1;
-/// A device without room costs the plan again, and so many times for a device's room.
-constexpr double kNoRoom = 1.0;
-constexpr double kAllRoom = 20.0;
-/// A device should have no more of the mean of columns. Those beyond count so many times.
+/// A device should have no more of the mean of columns.
 constexpr double kShareOfColumns = 1.03;
-constexpr double kBeyondColumns = 10.0;
 /// All that may be moved is worth this share of the plan's cost.
 constexpr double kShareOfMoves = 0.02;
 /// Slices on groups of devices are placed before those on single ones.
@@ -27,20 +20,6 @@ constexpr std::size_t kLookAfterHeads = 4096;
 
 int half_of(int width) { return width / kDimMultiple / 2 * kDimMultiple; }
 
-/// The greatest of at least one value, by several chains that need not wait for each other.
-template <typename Value>
-Value greatest(const std::vector<Value>& values) {
-  constexpr std::size_t kChains = 16;
-  std::array<Value, kChains> most;
-  most.fill(values.front());
-  std::size_t i = 0;
-  for (; i + kChains <= values.size(); i += kChains) {
-    for (std::size_t c = 0; c < kChains; ++c) most[c] = std::max(most[c], values[i + c]);
-  }
-  for (; i < values.size(); ++i) most[0] = std::max(most[0], values[i]);
-  return *std::ranges::max_element(most);
-}
-
 }  // namespace
 
 Rebuild::Rebuild(const PlanState& state, StatePrices& prices, Random& random)
@@ -49,11 +28,10 @@ Rebuild::Rebuild(const PlanState& state, StatePrices& prices, Random& random)
       random_(random),
       width_(state.catalog().embedding_width()),
       devices_(static_cast<std::size_t>(state.task().devices)),
+      by_loads_(sums_, prices),
       is_changed_(devices_, 0),
       trial_sums_(devices_ * width_),
       heads_(devices_),
-      compute_ms_(devices_),
-      prefetched_ms_(devices_, kNoPrefetch),
       values_(devices_) {}
 
 void Rebuild::begin() {
@@ -82,20 +60,20 @@ bool Rebuild::affords_replica(int table) const {
 void Rebuild::load(int device, int shard, int sign) {
   const auto d = static_cast<std::size_t>(device);
   const ShardLoad& load = state_.catalog().load(shard);
-  const float* const embedding = state_.catalog().embedding(shard);
-  float* const sum = sums_.embeddings.data() + d * width_;
-  const auto factor = static_cast<float>(sign);
-  for (std::size_t i = 0; i < width_; ++i) sum[i] += factor * embedding[i];
   sums_.columns[d] += static_cast<float>(sign * load.columns);
   sums_.ids[d] += sign * load.ids;
   sums_.bytes[d] += sign * load.bytes;
   sums_.price_ms[d] += sign * load.price_ms;
   if (load.hosted != nullptr) sums_.hosted[d].add(*load.hosted, sign);
   sums_.shards[d] += sign;
-  if (by_loads_) {
+  if (is_by_loads_) {
     sums_.compute_ms[d] += static_cast<float>(sign * prices_.added_ms(shard) / prices_.speed(d));
-    return;
+    return by_loads_.grow(device);
   }
+  const float* const embedding = state_.catalog().embedding(shard);
+  float* const sum = sums_.embeddings.data() + d * width_;
+  const auto factor = static_cast<float>(sign);
+  for (std::size_t i = 0; i < width_; ++i) sum[i] += factor * embedding[i];
   if (is_changed_[d] != 0) return;
   is_changed_[d] = 1;
   changed_.push_back(device);
@@ -184,10 +162,11 @@ bool Rebuild::place_by_loads(bool cuts) {
                           [&](int, int shard) { columns += state_.catalog().load(shard).columns; });
   }
   most_columns_ = kShareOfColumns * columns / static_cast<double>(devices_);
-  by_loads_ = true;
+  by_loads_.begin(most_columns_);
+  is_by_loads_ = true;
   cuts_for_columns_ = cuts;
   const bool placed = place_pending(0.0);
-  by_loads_ = cuts_for_columns_ = false;
+  is_by_loads_ = cuts_for_columns_ = false;
   return placed;
 }
 
@@ -199,23 +178,28 @@ bool Rebuild::place_pending(double noise) {
   }
   std::ranges::stable_sort(pending_, std::greater<>(), &Pending::key);
   std::size_t heads = 0;  // Since the last look at the stop condition.
-  for (std::size_t i = 0; i < pending_.size(); ++i) {
-    heads += by_loads_ ? 0 : devices_;
-    if (heads >= kLookAfterHeads) {
-      heads = 0;
-      if (stop_ != nullptr && stop_->reached()) return false;
+  std::vector<StateSlice> parts;
+  for (const Pending& pending : pending_) {
+    for (parts = {pending.slice}; !parts.empty();) {
+      heads += is_by_loads_ ? 0 : devices_;
+      if (heads >= kLookAfterHeads) {
+        heads = 0;
+        if (stop_ != nullptr && stop_->reached()) return false;
+      }
+      StateSlice slice = parts.back();
+      parts.pop_back();
+      slice.place = best_place(slice, noise);
+      while (slice.place >= 0 && is_too_large(slice)) {
+        StateSlice half = slice;
+        half.width = half_of(half.width);
+        slice.width -= half.width;
+        parts.push_back(half);
+        slice.place = best_place(slice, noise);
+      }
+      if (slice.place < 0) return false;
+      put(slice);
+      price_changed();
     }
-    pending_[i].slice.place = best_place(pending_[i].slice, noise);
-    while (pending_[i].slice.place >= 0 && is_too_large(pending_[i].slice)) {
-      Pending half = pending_[i];
-      half.slice.width = half_of(half.slice.width);
-      pending_[i].slice.width -= half.slice.width;
-      pending_.insert(pending_.begin() + static_cast<std::ptrdiff_t>(i) + 1, half);
-      pending_[i].slice.place = best_place(pending_[i].slice, noise);
-    }
-    if (pending_[i].slice.place < 0) return false;
-    put(pending_[i].slice);
-    price_changed();
   }
   pending_.clear();
   return true;
@@ -256,66 +240,35 @@ void Rebuild::value_devices(int shard) {
   const ShardCatalog& catalog = state_.catalog();
   const ShardLoad& load = catalog.load(shard);
   const float* const embedding = catalog.embedding(shard);
-  if (by_loads_) {
-    const double added_ms = prices_.added_ms(shard);
-    for (std::size_t d = 0; d < devices_; ++d) {
-      compute_ms_[d] = sums_.compute_ms[d] + added_ms / prices_.speed(d);
-    }
-  } else {
-    for (std::size_t d = 0; d < devices_; ++d) {
-      const float* const sum = sums_.embeddings.data() + d * width_;
-      float* const trial = trial_sums_.data() + d * width_;
-      for (std::size_t i = 0; i < width_; ++i) trial[i] = sum[i] + embedding[i];
-    }
-    prices_.models().compute(trial_sums_, heads_);
-    for (std::size_t d = 0; d < devices_; ++d) {
-      const double price_ms = sums_.price_ms[d] + load.price_ms;
-      if (load.hosted == nullptr) {
-        compute_ms_[d] = prices_.compute_ms(d, heads_[d], 1, price_ms, nullptr);
-        continue;
-      }
+  for (std::size_t d = 0; d < devices_; ++d) {
+    const float* const sum = sums_.embeddings.data() + d * width_;
+    float* const trial = trial_sums_.data() + d * width_;
+    for (std::size_t i = 0; i < width_; ++i) trial[i] = sum[i] + embedding[i];
+  }
+  prices_.models().compute(trial_sums_, heads_);
+  MostOfDevices most;
+  for (std::size_t d = 0; d < devices_; ++d) most.see(sums_, d);
+  const PlaceValue values(prices_, most);
+  for (std::size_t d = 0; d < devices_; ++d) {
+    const double price_ms = sums_.price_ms[d] + load.price_ms;
+    const auto value = [&](const HostCurve* hosted) {
+      return values.of(prices_.compute_ms(d, heads_[d], 1, price_ms, hosted),
+                       static_cast<double>(sums_.columns[d]) + load.columns,
+                       sums_.ids[d] + load.ids);
+    };
+    if (load.hosted == nullptr) {
+      values_[d] = value(nullptr);
+    } else {
       HostCurve hosted = sums_.hosted[d];
       hosted.add(*load.hosted);
-      compute_ms_[d] = prices_.compute_ms(d, heads_[d], 1, price_ms, &hosted);
-      prefetched_ms_[d] = prices_.prefetched_ms(d, &hosted);
+      values_[d] = std::max(value(&hosted), PlaceValue::of_own(prices_.prefetched_ms(d, &hosted)));
     }
-  }
-  const double column_ms = prices_.ms_of_column();
-  const double unit_ms = prices_.ms_of_lookup_unit();
-  const double compute = greatest(sums_.compute_ms);
-  const double columns = column_ms * greatest(sums_.columns);
-  const double ids = unit_ms * static_cast<double>(greatest(sums_.ids));
-  for (std::size_t d = 0; d < devices_; ++d) {
-    const double c = compute_ms_[d];
-    const double w = column_ms * (static_cast<double>(sums_.columns[d]) + load.columns);
-    const double u = unit_ms * static_cast<double>(sums_.ids[d] + load.ids);
-    double value =
-        prices_.with_ids_ms(std::max(compute, c) + std::max(columns, w), std::max(ids, u)) +
-        kShareOfOwn * prices_.with_ids_ms(c + w, u);
-    value = std::max(value, (1.0 + kShareOfOwn) * prefetched_ms_[d]);
-    if (by_loads_) {
-      value += kBeyondColumns * column_ms *
-               std::max(0.0, static_cast<double>(sums_.columns[d]) + load.columns - most_columns_);
-    }
-    const std::int64_t room = prices_.room_bytes(static_cast<int>(d));
-    const std::int64_t missing = missing_bytes(d, shard);
-    if (missing > 0) {
-      value += (sums_.cost_ms + value) *
-               (kNoRoom + kAllRoom * static_cast<double>(missing) /
-                              static_cast<double>(std::max<std::int64_t>(1, room)));
-    }
-    values_[d] = value;
+    values_[d] = PlaceValue::lacking(values_[d], missing_bytes(d, shard),
+                                     prices_.room_bytes(static_cast<int>(d)), sums_.cost_ms);
   }
 }
 
 int Rebuild::best_place(const StateSlice& slice, double noise) {
-  const TableWays& ways = state_.ways();
-  value_devices(a_shard_of(slice));
-  const int group = ways.group(slice.way);
-  for (int place = 0; group > 1 && place < ways.places(slice.way); ++place) {
-    const auto first = values_.begin() + static_cast<std::ptrdiff_t>(place) * group;
-    values_[static_cast<std::size_t>(place)] = *std::max_element(first, first + group);
-  }
   const MovedBytes* const moved = state_.moved();
   const double ms_of_byte =
       moved == nullptr ? 0.0
@@ -323,24 +276,29 @@ int Rebuild::best_place(const StateSlice& slice, double noise) {
                                   kShareOfMoves * sums_.cost_ms /
                                       static_cast<double>(std::max<std::int64_t>(
                                           1, std::min(left_bytes_, moved->total_bytes()))));
-  StateSlice there = slice;
-  int best = -1;
-  double least = std::numeric_limits<double>::infinity();
-  for (int place = 0; place < ways.places(slice.way); ++place) {
-    double value = values_[static_cast<std::size_t>(place)] *
-                   (noise > 0.0 ? 1.0 + noise * random_.uniform() : 1.0);
-    if (value >= least) continue;
+  const auto consider = [&](int place, double value, LeastPlace& least) {
+    if (!least.is_behind(place, value)) return;
+    StateSlice there = slice;
     there.place = place;
     if (moved != nullptr) {
       const std::int64_t bytes = moved->about(there);
       value += ms_of_byte * static_cast<double>(bytes);
-      if (bytes > left_bytes_ || value >= least) continue;
+      if (bytes > left_bytes_ || !least.is_behind(place, value)) return;
     }
-    if (!limits_allow_there(state_, edit_, there)) continue;
-    least = value;
-    best = place;
+    if (limits_allow_there(state_, edit_, there)) least = {place, value};
+  };
+  const int shard = a_shard_of(slice);
+  const int group = state_.ways().group(slice.way);
+  const int places = state_.ways().places(slice.way);
+  if (is_by_loads_) return by_loads_.least_place(shard, group, places, consider).place;
+  value_devices(shard);
+  LeastPlace least;
+  for (int place = 0; place < places; ++place) {
+    const auto first = values_.begin() + static_cast<std::ptrdiff_t>(place) * group;
+    const double value = *std::max_element(first, first + group);
+    consider(place, value * (noise > 0.0 ? 1.0 + noise * random_.uniform() : 1.0), least);
   }
-  return best;
+  return least.place;
 }
 
 }  // namespace neuroshard

@@ -7,6 +7,7 @@
 #include "core/base/random.h"
 #include "neuroshard/aligned_vector.h"
 #include "neuroshard/stop_condition.h"
+#include "search/moves/load_values.h"
 #include "search/state/plan_state.h"
 #include "search/state/state_prices.h"
 
@@ -61,7 +62,7 @@ class Rebuild {
   void load(const StateSlice& slice, int sign);
   void put(const StateSlice& slice);
   void price_changed();
-  /// Fills in `values_`: about what the plan costs with a shard on each device.
+  /// Fills in `values_`: about what the plan costs with a shard more on each device, by heads.
   void value_devices(int shard);
   [[nodiscard]] int best_place(const StateSlice& slice, double noise);
   void count(std::int64_t moved_bytes);
@@ -77,16 +78,15 @@ class Rebuild {
   Edit edit_;
   std::int64_t left_bytes_ = kAnyBytes;  ///< That may be moved.
   std::vector<Pending> pending_;
-  bool by_loads_ = false;
+  LoadValues by_loads_;
+  bool is_by_loads_ = false;
   double most_columns_ = 0.0;      ///< A device should have no more.
   bool cuts_for_columns_ = false;  ///< Slices are cut for most_columns_.
   std::vector<int> changed_;
   std::vector<char> is_changed_;
   AlignedVector<float> trial_sums_;
   std::vector<float> heads_;
-  std::vector<double> compute_ms_;     ///< [devices]: with a slice more.
-  std::vector<double> prefetched_ms_;  ///< [devices]: with a slice more.
-  std::vector<double> values_;         ///< [devices], or those of places.
+  std::vector<double> values_;  ///< [devices]
 };
 
 }  // namespace neuroshard
