@@ -1,7 +1,9 @@
 #pragma once
 
 #include <limits>
+#include <optional>
 
+#include "core/models/equal_devices.h"
 #include "core/models/mlp_runner.h"
 #include "core/models/packed_comm_network.h"
 
@@ -25,7 +27,7 @@ class CommRunner {
   [[nodiscard]] std::size_t held_bytes() const {
     return mlp_.held_bytes() + heap_bytes(layers_) + heap_bytes(inputs_) + heap_bytes(outputs_) +
            heap_bytes(seen_) + heap_bytes(last_offsets_ms_) + heap_bytes(scratch_[0]) +
-           heap_bytes(scratch_[1]);
+           heap_bytes(scratch_[1]) + (equal_ ? equal_->held_bytes() : 0);
   }
 
  private:
@@ -54,6 +56,7 @@ class CommRunner {
   AlignedVector<float> scratch_[2];
   AlignedVector<float> outputs_;
   AlignedVector<float> seen_;
+  std::optional<EqualDevices> equal_;   ///< Of one placement at a time.
   std::vector<float> last_offsets_ms_;  ///< [rows of a block]
 };
 

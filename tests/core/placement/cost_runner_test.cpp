@@ -86,5 +86,28 @@ TEST_P(CostRunnerOf, PricesAsTheBackendDoes) {
   }
 }
 
+// Devices that a network sees alike are priced once.
+TEST_P(CostRunnerOf, PricesManyDevicesAsEachByItself) {
+  const auto backend = make_cpu_backend(random_models(1), {.name = GetParam()});
+  std::mt19937_64 random(1);
+  for (const std::size_t devices : {128U, 129U, 1000U}) {
+    const auto runner = backend->cost_runner(static_cast<int>(devices));
+    for (const float kinds : {3.0F, 20.0F, 4000.0F}) {
+      std::vector<float> dim_sums = random_values(random, devices, kinds);
+      for (float& dim_sum : dim_sums) dim_sum = std::floor(dim_sum);
+      std::vector<float> offsets_ms = random_values(random, devices, kinds < 100.0F ? 0.5F : 5.0F);
+      offsets_ms[1] = 0.0F;
+      std::vector<float> expected(devices);
+      std::vector<float> actual(devices);
+      runner->forward_rows(rows_of(dim_sums, offsets_ms), expected);
+      runner->forward(dim_sums, offsets_ms, actual);
+      EXPECT_EQ(actual, expected);
+      runner->backward_rows(rows_of(dim_sums, std::vector<float>(devices)), expected);
+      runner->backward(dim_sums, actual);
+      EXPECT_EQ(actual, expected);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace neuroshard
