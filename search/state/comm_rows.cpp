@@ -4,6 +4,7 @@
 #include <array>
 #include <bit>
 #include <cstdint>
+#include <numeric>
 
 #include "core/models/symmetric_comm_features.h"
 
@@ -14,16 +15,29 @@ constexpr std::size_t kBackwardCosts = 4096;
 
 }  // namespace
 
+// Chains of sums and comparisons need not wait for each other. Sums of multiples of a sixteenth are
+// exact in any order.
 ColumnRange range_of(std::span<const float> columns) {
-  ColumnRange range{.most = columns[0], .least = columns[0]};
-  double sum = 0.0;  // Exact: of multiples of a sixteenth.
-  for (const float of_device : columns) {
-    sum += static_cast<double>(of_device);
-    range.most = std::max(range.most, of_device);
-    range.least = std::min(range.least, of_device);
+  constexpr std::size_t kChains = 8;
+  std::array<double, kChains> sums{};
+  std::array<float, kChains> most;
+  std::array<float, kChains> least;
+  most.fill(columns[0]);
+  least.fill(columns[0]);
+  const auto take = [&](std::size_t chain, float of_device) {
+    sums[chain] += static_cast<double>(of_device);
+    most[chain] = std::max(most[chain], of_device);
+    least[chain] = std::min(least[chain], of_device);
+  };
+  std::size_t d = 0;
+  for (; d + kChains <= columns.size(); d += kChains) {
+    for (std::size_t chain = 0; chain < kChains; ++chain) take(chain, columns[d + chain]);
   }
-  range.mean = static_cast<float>(sum / static_cast<double>(columns.size()));
-  return range;
+  for (; d < columns.size(); ++d) take(0, columns[d]);
+  const double sum = std::accumulate(sums.begin(), sums.end(), 0.0);
+  return {.mean = static_cast<float>(sum / static_cast<double>(columns.size())),
+          .most = std::ranges::max(most),
+          .least = std::ranges::min(least)};
 }
 
 CommRows::CommRows(CostRunner& models, int devices)
