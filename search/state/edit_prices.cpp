@@ -45,6 +45,7 @@ void EditPrices::begin() {
   touched_.clear();
   rows_ = 0;
   seen_rows_.clear();
+  range_.reset();
 }
 
 std::size_t EditPrices::new_row(std::size_t device) {
@@ -206,8 +207,8 @@ void EditPrices::look_at_ids(Trial& trial) {
 
 void EditPrices::look_at_columns(Trial& trial) {
   const PlanSums& s = sums_of_;
-  trial.range = range_of(s.seen);
-  const ColumnRange before = trial.range;
+  if (!range_) range_ = range_of(s.seen);
+  trial.range = *range_;
   const bool same = std::ranges::all_of(touched_in(trial), [&](const Touched& touched) {
     return touched.columns == s.columns[touched.device];
   });
@@ -227,7 +228,7 @@ void EditPrices::look_at_columns(Trial& trial) {
   for (Touched& touched : touched_in(trial)) {
     comm_.ask_backward(seen[touched.device], trial.range, &touched.backward_ms);
   }
-  if (trial.range == before) {
+  if (trial.range == *range_) {
     trial.last_backward_ms = s.backward_ms[prices_.ranks().last_ready];
   } else {
     comm_.ask_backward(seen[prices_.ranks().last_ready], trial.range, &trial.last_backward_ms);
