@@ -74,7 +74,8 @@ void LoadValues::see_block(std::size_t block) {
 
 void LoadValues::begin_shard(int shard) {
   const ShardLoad& load = prices_.state().catalog().load(shard);
-  added_ = {prices_.added_ms(shard), load.columns, load.ids, load.bytes + sums_.replica_bytes};
+  added_ = {prices_.added_ms(shard), load.columns, load.ids, load.bytes + sums_.replica_bytes,
+            load.hosted};
   for (const std::size_t block : changed_) {
     see_block(block);
     is_changed_[block] = 0;
@@ -91,9 +92,16 @@ void LoadValues::set_values(std::size_t first, std::size_t end) {
     const double value =
         places.of(compute_ms_[d] + added_.compute_ms / speeds_[d], columns, ids_[d] + added_.ids) +
         beyond_ms * std::max(0.0, columns - most_columns_);
-    values_[d] =
-        PlaceValue::lacking(value, added_.bytes - free_bytes_[d], room_bytes_[d], sums_.cost_ms);
+    values_[d] = PlaceValue::lacking(std::max(value, fetching_ms(d)), added_.bytes - free_bytes_[d],
+                                     room_bytes_[d], sums_.cost_ms);
   }
+}
+
+double LoadValues::fetching_ms(std::size_t device) const {
+  if (!prices_.prefetches() || device >= devices_) return kNoPrefetch;
+  HostCurve hosted = sums_.hosted[device];
+  hosted.add(*added_.hosted);
+  return PlaceValue::of_own(prices_.prefetched_ms(device, &hosted));
 }
 
 std::size_t LoadValues::block_of_least_bound() const {

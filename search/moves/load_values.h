@@ -77,6 +77,8 @@ class LoadValues {
   void begin_shard(int shard);
   /// Sets `values_`, with the shard of begin_shard().
   void set_values(std::size_t first, std::size_t end);
+  /// A device takes no less with the shard: so long it fetches behind the iteration before.
+  [[nodiscard]] double fetching_ms(std::size_t device) const;
   [[nodiscard]] std::size_t block_of_least_bound() const;
   /// No device of the block has a lower value.
   [[nodiscard]] double bound(std::size_t block) const {
@@ -106,6 +108,7 @@ class LoadValues {
     int columns = 0;
     std::int64_t ids = 0;
     std::int64_t bytes = 0;  ///< With all replicas.
+    const HostCurve* hosted = nullptr;
   } added_;
 };
 

@@ -30,6 +30,9 @@ Task task_of_many_devices(Random& random) {
   task.devices = 1 + static_cast<int>(random.below(300));
   task.memory_bytes = std::int64_t{1} << 30;
   task.overlap.ids = random.below(2) == 0;
+  if (random.below(3) == 0) {
+    task.host = {.bytes = std::int64_t{1} << 30, .link_gb_s = 0.1, .prefetch = true};
+  }
   if (random.below(2) == 0) return task;
   for (int d = 0; d < task.devices; ++d) {
     task.device_list.push_back({.memory_bytes = task.memory_bytes >> random.below(6),
@@ -64,6 +67,7 @@ class Devices {
     sums.columns[d] += static_cast<float>(load.columns);
     sums.ids[d] += load.ids;
     sums.bytes[d] += load.bytes;
+    if (load.hosted != nullptr) sums.hosted[d].add(*load.hosted);
   }
   [[nodiscard]] const StatePrices& prices() const { return prices_; }
 
