@@ -30,6 +30,8 @@ Rebuild::Rebuild(const PlanState& state, StatePrices& prices, Random& random)
       devices_(static_cast<std::size_t>(state.task().devices)),
       by_loads_(sums_, prices),
       is_changed_(devices_, 0),
+      known_heads_(kKnownHeads),
+      versions_(devices_),
       trial_sums_(devices_ * width_),
       heads_(devices_),
       values_(devices_) {}
@@ -40,6 +42,7 @@ void Rebuild::begin() {
   changed_.clear();
   std::ranges::fill(is_changed_, 0);
   sums_ = state_.sums;
+  std::ranges::fill(versions_, ++last_version_);
   left_bytes_ = kAnyBytes;
   if (state_.moved() == nullptr) return;
   left_bytes_ = state_.moved()->terms().most_moved_bytes;
@@ -74,6 +77,7 @@ void Rebuild::load(int device, int shard, int sign) {
   float* const sum = sums_.embeddings.data() + d * width_;
   const auto factor = static_cast<float>(sign);
   for (std::size_t i = 0; i < width_; ++i) sum[i] += factor * embedding[i];
+  versions_[d] = ++last_version_;
   if (is_changed_[d] != 0) return;
   is_changed_[d] = 1;
   changed_.push_back(device);
@@ -236,23 +240,42 @@ std::int64_t Rebuild::missing_bytes(std::size_t device, int shard) const {
          prices_.room_bytes(static_cast<int>(device));
 }
 
-void Rebuild::value_devices(int shard) {
-  const ShardCatalog& catalog = state_.catalog();
-  const ShardLoad& load = catalog.load(shard);
-  const float* const embedding = catalog.embedding(shard);
-  for (std::size_t d = 0; d < devices_; ++d) {
-    const float* const sum = sums_.embeddings.data() + d * width_;
-    float* const trial = trial_sums_.data() + d * width_;
-    for (std::size_t i = 0; i < width_; ++i) trial[i] = sum[i] + embedding[i];
+std::span<const float> Rebuild::heads_with(int shard) {
+  auto known = std::ranges::find(known_heads_, shard, &Heads::shard);
+  if (known == known_heads_.end()) {
+    known = known_heads_.begin() + static_cast<std::ptrdiff_t>(next_heads_);
+    next_heads_ = (next_heads_ + 1) % kKnownHeads;
+    known->shard = shard;
+    known->ms.resize(devices_);
+    known->versions.assign(devices_, 0);
   }
-  prices_.models().compute(trial_sums_, heads_);
+  unknown_.clear();
+  const float* const embedding = state_.catalog().embedding(shard);
+  for (std::size_t d = 0; d < devices_; ++d) {
+    if (known->versions[d] == versions_[d]) continue;
+    known->versions[d] = versions_[d];
+    const float* const sum = sums_.embeddings.data() + d * width_;
+    float* const trial = trial_sums_.data() + unknown_.size() * width_;
+    for (std::size_t i = 0; i < width_; ++i) trial[i] = sum[i] + embedding[i];
+    unknown_.push_back(d);
+  }
+  const std::size_t count = unknown_.size();
+  prices_.models().compute(std::span(trial_sums_).first(count * width_),
+                           std::span(heads_).first(count));
+  for (std::size_t i = 0; i < count; ++i) known->ms[unknown_[i]] = heads_[i];
+  return known->ms;
+}
+
+void Rebuild::value_devices(int shard) {
+  const ShardLoad& load = state_.catalog().load(shard);
+  const std::span<const float> heads = heads_with(shard);
   MostOfDevices most;
   for (std::size_t d = 0; d < devices_; ++d) most.see(sums_, d);
   const PlaceValue values(prices_, most);
   for (std::size_t d = 0; d < devices_; ++d) {
     const double price_ms = sums_.price_ms[d] + load.price_ms;
     const auto value = [&](const HostCurve* hosted) {
-      return values.of(prices_.compute_ms(d, heads_[d], 1, price_ms, hosted),
+      return values.of(prices_.compute_ms(d, heads[d], 1, price_ms, hosted),
                        static_cast<double>(sums_.columns[d]) + load.columns,
                        sums_.ids[d] + load.ids);
     };

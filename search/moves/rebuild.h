@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "core/base/random.h"
@@ -84,8 +85,23 @@ class Rebuild {
   bool cuts_for_columns_ = false;  ///< Slices are cut for most_columns_.
   std::vector<int> changed_;
   std::vector<char> is_changed_;
+  /// Heads of devices with a shard more, and what devices had then.
+  struct Heads {
+    int shard = -1;
+    std::vector<float> ms;                ///< [devices]
+    std::vector<std::uint64_t> versions;  ///< [devices]; 0: none is known.
+  };
+  static constexpr std::size_t kKnownHeads = 16;
+  /// [devices]; computed where they are not known.
+  [[nodiscard]] std::span<const float> heads_with(int shard);
+
+  std::vector<Heads> known_heads_;       ///< Those of the last shards that were placed.
+  std::size_t next_heads_ = 0;           ///< Gives way to another shard.
+  std::vector<std::uint64_t> versions_;  ///< [devices]: grows where `sums_` change.
+  std::uint64_t last_version_ = 0;
+  std::vector<std::size_t> unknown_;  ///< Devices.
   AlignedVector<float> trial_sums_;
-  std::vector<float> heads_;
+  std::vector<float> heads_;    ///< Those of `unknown_`.
   std::vector<double> values_;  ///< [devices]
 };
 
