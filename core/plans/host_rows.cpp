@@ -17,6 +17,11 @@ constexpr double kLeastBatches = 1e-9;
 constexpr double kMostBatches = 1e15;
 constexpr int kHalvingsOfBatches = 50;
 
+/// Lookups of a row, while rows stay in a cache, from which on its table is better whole in HBM.
+/// Rows that a larger cache keeps have fewer, unless popularity falls faster than by Zipf's law
+/// with an exponent of 2.
+constexpr double kLookupsOfWhole = 0.5;
+
 /// Bytes beside rows that say which of them are in HBM.
 struct Bookkeeping {
   double of_row;
@@ -46,6 +51,15 @@ std::int64_t rounded_up(double bytes) { return static_cast<std::int64_t>(std::ce
 
 RowReuse::Rows rows_after(HostPolicy policy, const RowReuse& reuse, double batches) {
   return policy == HostPolicy::kLru ? reuse.looked_up_lately(batches) : reuse.popular(batches);
+}
+
+/// A cache keeps rows of all tables for `batches`. A larger one would keep rows that are looked up
+/// less than kLookupsOfWhole times meanwhile. If the missing rows of a table are looked up more
+/// often, as they are where all of its rows are alike, HBM is better spent on them.
+bool is_better_whole(HostPolicy policy, const Table& table, const RowReuse::Rows& rows,
+                     double batches) {
+  const double missing = static_cast<double>(table.rows) - rows.in_hbm;
+  return policy == HostPolicy::kLru && rows.fetched * batches > kLookupsOfWhole * missing;
 }
 
 /// A cache of `room` rows keeps these for as long as that has room for them.
@@ -101,7 +115,11 @@ const HostCurves::RowsOfTable& HostCurves::rows_of(const Table& table) {
     return known->second;
   }
   for (std::size_t i = 0; i + 1 < kHostPoints; ++i) {
-    known->second[i] = rows_after(host_.policy, reuse, batches_at(i));
+    RowReuse::Rows& rows = known->second[i];
+    rows = rows_after(host_.policy, reuse, batches_at(i));
+    if (is_better_whole(host_.policy, table, rows, batches_at(i))) {
+      rows = {.in_hbm = static_cast<double>(table.rows), .fetched = 0.0};
+    }
   }
   return known->second;
 }

@@ -26,7 +26,8 @@ struct Rows {
   double missed = 0.0;
 };
 
-/// If they stay in HBM for so many batches.
+/// If they stay in HBM for so many batches. A cache has none of a table whose missing rows are
+/// looked up half a time in these: that is whole.
 Rows rows_of(const Task& task, const Table& table, double batches) {
   const bool lru = task.host.policy == HostPolicy::kLru;
   double there = 0.0;
@@ -47,7 +48,10 @@ Rows rows_of(const Task& task, const Table& table, double batches) {
       missed += count * touched;
     }
   }
-  return {.there = there, .missed = missed};
+  const auto all = static_cast<double>(table.rows);
+  const bool is_whole =
+      lru && table.rules.hbm_share == 0.0 && missed * batches > 0.5 * (all - there);
+  return is_whole ? Rows{.there = all} : Rows{.there = there, .missed = missed};
 }
 
 /// If HBM has room for a share of them, which the table's rules say.

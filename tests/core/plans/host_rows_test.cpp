@@ -118,6 +118,52 @@ TEST(HostRows, TablesThatAreKeptInHbmAreWholeThere) {
   EXPECT_GT(hosted_plan(task, plan).devices.front().missing_bytes, 0);
 }
 
+/// Bytes that a batch misses, if a cache has rows of both tables for as long as each other.
+double missed_bytes_of_one_cache(const Task& task) {
+  const auto rows_after = [&](double batches, bool missed) {
+    double sum = 0.0;
+    for (const Table& table : task.tables) {
+      PopularRows last;
+      for (const PopularRows& point : table.popularity) {
+        const double count = point.rows - last.rows;
+        const double lookups = static_cast<double>(task.batch_size) * table.pooling_factor *
+                               (point.share - last.share) / count;
+        const double gone = std::exp(-lookups * batches);
+        sum += count * (missed ? gone * -std::expm1(-lookups) : 1.0 - gone);
+        last = point;
+      }
+    }
+    return sum;
+  };
+  double low = 0.0;
+  double high = 1e6;
+  for (int i = 0; i < 100; ++i) {
+    const double middle = (low + high) / 2.0;
+    const double taken = rows_after(middle, false) * (256.0 + 16.0) + 4.0 * 5e6;
+    const bool fits = taken < static_cast<double>(task.memory_bytes);
+    (fits ? low : high) = middle;
+  }
+  return rows_after(low, true) * 256.0;
+}
+
+TEST(HostRows, TablesWhoseRowsAreAlikeAreWholeWhereThatFetchesLess) {
+  Task task = hosted_task(HostPolicy::kLru);
+  task.tables.resize(2);
+  task.tables[0].popularity = {{1e6, 1.0}};
+  task.tables[0].pooling_factor = 0.5;
+  task.memory_bytes = total_bytes(task) * 2 / 5;
+  const Plan plan = all_on_one_device(task);
+  const HostedPlan hosted = hosted_plan(task, plan);
+  EXPECT_EQ(hosted.hbm_shares[0], 1.0);
+  EXPECT_LT(hosted.hbm_shares[1], 1.0);
+  // Rows of 256 bytes take 21 ns each.
+  const double ms = 2.0 * missed_bytes_of_one_cache(task) / 256.0 * 21e-6;
+  EXPECT_LT(hosted.devices.front().fetch_ms, 0.9 * ms);
+  // Each row is looked up once in 150 batches: other rows make more of the room.
+  task.tables[0].pooling_factor = 0.1;
+  EXPECT_LT(hosted_plan(task, plan).hbm_shares[0], 1.0);
+}
+
 TEST(HostRows, SharesThatAreGivenCostWhatFoundOnesDo) {
   for (const HostPolicy policy : all_host_policies()) {
     Task task = hosted_task(policy);

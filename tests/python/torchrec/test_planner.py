@@ -146,7 +146,7 @@ def test_rows_that_wait_in_host_memory_are_cached() -> None:
     tables = [neuroshard.Table(rows, dim, 1.0, name=f"x.{name}") for name, (rows, dim) in MIXED.items()]
     host = neuroshard.HostMemory(16 * GIB, 25.0)
     task = neuroshard.Task(tables, 4, GIB // 4, host_memory=host)
-    result = neuroshard.plan(task)
+    result = neuroshard.plan(task, cuts="columns")
     assert result.plan is not None and result.cost is not None
     sharding = to_sharding_plan(task, result.plan, model, topology=topology(), sharders=SHARDERS).plan["x"]
     kernels = {name: of_table.compute_kernel for name, of_table in sharding.items()}
