@@ -149,8 +149,9 @@ def model_of(task: neuroshard.Task) -> torch.nn.Module:
     )
 
 
-def a100_topology(devices: int, memory_bytes: int) -> Topology:
-    """The machine of the built-in weights and of analytic prices (docs/analytic_costs.md): nodes of 8 GPUs."""
+def a100_topology(devices: int, memory_bytes: int, **others: Any) -> Topology:
+    """The machine of the built-in weights and of analytic prices (docs/analytic_costs.md): nodes of 8 GPUs. `others`:
+    more arguments of it."""
     return Topology(
         world_size=devices,
         local_world_size=min(devices, 8),
@@ -160,4 +161,5 @@ def a100_topology(devices: int, memory_bytes: int) -> Topology:
         hbm_mem_bw=2039e6,
         intra_host_bw=300e6,
         inter_host_bw=25e6,
+        **others,
     )
