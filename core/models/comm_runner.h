@@ -56,7 +56,7 @@ class CommRunner {
   AlignedVector<float> scratch_[2];
   AlignedVector<float> outputs_;
   AlignedVector<float> seen_;
-  std::optional<EqualDevices> equal_;   ///< Of one placement at a time.
+  std::optional<EqualDevices> equal_;   ///< Where placements come one at a time.
   std::vector<float> last_offsets_ms_;  ///< [rows of a block]
 };
 

@@ -35,7 +35,7 @@ class PlaceValue {
         columns_ms_(column_ms_ * static_cast<double>(most.columns)),
         ids_ms_(unit_ms_ * static_cast<double>(most.ids)) {}
 
-  /// What the device has with the slice. It grows with each of them.
+  /// Arguments are those of the device with the slice. The value grows with each of them.
   [[nodiscard]] double of(double compute_ms, double columns, std::int64_t ids) const {
     const double columns_ms = column_ms_ * columns;
     const double ids_ms = unit_ms_ * static_cast<double>(ids);

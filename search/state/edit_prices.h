@@ -138,7 +138,7 @@ class EditPrices {
   std::vector<float> heads_;       ///< [rows]
   std::vector<HostCurve> hosted_;  ///< [rows] of a task with host memory.
   std::vector<float> seen_rows_;
-  std::optional<ColumnRange> range_;  ///< Of the plan before the edits; looked at once a batch.
+  std::optional<ColumnRange> range_;  ///< Range of columns before the edits, found once a batch.
   std::vector<double> trial_ready_;
   std::vector<float> trial_compute_ms_;
   std::vector<float> trial_backward_ms_;
