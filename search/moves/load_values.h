@@ -51,7 +51,8 @@ class LoadValues {
       const int end = std::min(places, first_place(block + 1, group));
       int place = first_place(block, group);
       if (place >= end) return;
-      set_values(static_cast<std::size_t>(place * group), static_cast<std::size_t>(end * group));
+      set_values(static_cast<std::size_t>(place) * static_cast<std::size_t>(group),
+                 static_cast<std::size_t>(end) * static_cast<std::size_t>(group));
       for (; place < end; ++place) {
         const auto of_place = values_.begin() + static_cast<std::ptrdiff_t>(place) * group;
         consider(place, *std::max_element(of_place, of_place + group), least);
