@@ -268,8 +268,12 @@ std::optional<PlanOutcome> Planner::Impl::plan_of_plainer_task(const Task& task,
   const bool is_plain = !task.links && !task.exchange.deduplicate_by_table;
   if (is_plain || options.algorithm != Algorithm::kNeuroshard) return std::nullopt;
   Task plainer = task;
-  plainer.links.reset();
-  plainer.exchange.deduplicate_by_table = false;
+  if (task.links && !task.links->levels.empty()) {
+    plainer.links->levels.clear();
+  } else {
+    plainer.links.reset();
+    plainer.exchange.deduplicate_by_table = false;
+  }
   const PlanRequest half = with_half_the_time(
       {.deadline = request.deadline, .stop = request.stop, .storage = request.storage});
   try {

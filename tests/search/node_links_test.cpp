@@ -77,8 +77,14 @@ TEST(NodeLinks, NoPlanIsDearerThanOneThatLeavesThemOut) {
     task.links =
         random.below(2) == 0 ? NodeLinks{.node_gb_s = 5.0} : NodeLinks{.between_nodes_gb_s = 2.0};
     Task unaware = task;
-    unaware.links.reset();
-    unaware.exchange.deduplicate_by_table = false;  // Both are left out together.
+    if (random.below(3) == 0) {  // Levels are left out before the rest of links.
+      task.links->levels = {{.devices = 2 * task.devices_per_node, .gb_s = 0.5}};
+      unaware.links = task.links;
+      unaware.links->levels.clear();
+    } else {
+      unaware.links.reset();
+      unaware.exchange.deduplicate_by_table = false;  // Both are left out together.
+    }
     const Planner planner(builtin_weights(),
                           {.effort = seed % 2 == 0 ? Effort::kFast : Effort::kDefault,
                            .cuts = seed % 3 == 0 ? std::optional(Cuts::kColumns) : std::nullopt,
