@@ -95,13 +95,13 @@ class Rebuild {
   /// [devices]; computed where they are not known.
   [[nodiscard]] std::span<const float> heads_with(int shard);
 
-  std::vector<Heads> known_heads_;       ///< Those of the last shards that were placed.
+  std::vector<Heads> known_heads_;       ///< Kept for the last shards that were placed.
   std::size_t next_heads_ = 0;           ///< Gives way to another shard.
   std::vector<std::uint64_t> versions_;  ///< [devices]: grows where `sums_` change.
   std::uint64_t last_version_ = 0;
   std::vector<std::size_t> unknown_;  ///< Devices.
   AlignedVector<float> trial_sums_;
-  std::vector<float> heads_;    ///< Those of `unknown_`.
+  std::vector<float> heads_;    ///< [unknown_]
   std::vector<double> values_;  ///< [devices]
 };
 
