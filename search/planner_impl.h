@@ -93,7 +93,8 @@ struct Planner::Impl {
                                Effort effort, ThreadTeam::Lease* lease) const;
   /// Plans `task` without levels of its links, if it has some, else without its links and without
   /// tables that plans deduplicate, within half of the time that there is. Such plans are plans of
-  /// `task`, too, than which none of this is to be dearer. Nothing if it has neither, or another algorithm plans it.
+  /// `task`, too, than which none of this is to be dearer. Nothing if it has neither, or another
+  /// algorithm plans it.
   [[nodiscard]] std::optional<PlanOutcome> plan_of_plainer_task(const Task& task,
                                                                 const PlanRequest& request,
                                                                 bool alone) const;
