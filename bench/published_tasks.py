@@ -2,12 +2,14 @@
 
 import json
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
-from torchrec.distributed.planner.types import Topology
+from torchrec.distributed.planner.storage_reservations import FixedPercentageStorageReservation
+from torchrec.distributed.planner.types import ParameterConstraints, Topology
 from torchrec.distributed.embedding import EmbeddingCollectionSharder
 from torchrec.distributed.embeddingbag import EmbeddingBagCollectionSharder
 from torchrec.modules.embedding_configs import DataType, EmbeddingBagConfig, EmbeddingConfig
@@ -147,6 +149,20 @@ def model_of(task: neuroshard.Task) -> torch.nn.Module:
     return torch.nn.ModuleDict(
         {"pooled": pooled, "sequences": EmbeddingCollection(tables=sequences, device=meta)}
     )
+
+
+def planner_arguments(
+    task: neuroshard.Task, topology: Topology, constraints: Sequence[ParameterConstraints]
+) -> dict[str, Any]:
+    """Arguments that TorchRec's planner and ours get; a constraint for each table."""
+    return {
+        "topology": topology,
+        "batch_size": (task.batch_size or SAMPLES) // task.devices,
+        "storage_reservation": FixedPercentageStorageReservation(0.0),
+        "stats": [],
+        "debug": False,
+        "constraints": {name_in_module(table): one for table, one in zip(task.tables, constraints)},
+    }
 
 
 def a100_topology(devices: int, memory_bytes: int, **others: Any) -> Topology:

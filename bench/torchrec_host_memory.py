@@ -31,18 +31,17 @@ warnings.filterwarnings("ignore")
 
 import torch
 from published_tasks import (
-    SAMPLES,
     SHARDERS,
     TABLE_SETS,
     a100_topology,
     lookups_of_features,
     model_of,
     name_in_module,
+    planner_arguments,
     table_set,
 )
 from torchrec.distributed.planner.planners import EmbeddingPlannerBase, EmbeddingShardingPlanner
 from torchrec.distributed.planner.proposers import EmbeddingOffloadScaleupProposer
-from torchrec.distributed.planner.storage_reservations import FixedPercentageStorageReservation
 from torchrec.distributed.planner.types import ParameterConstraints, PlannerError
 from torchrec.distributed.types import CacheParams, CacheStatistics
 
@@ -291,24 +290,17 @@ def arguments_of(
     caches: Sequence[CacheParams | None],
 ) -> dict[str, Any]:
     """Arguments that both planners get."""
-    return {
-        "topology": a100_topology(
-            task.devices, task.memory_bytes, ddr_cap=HOST_BYTES, hbm_to_ddr_mem_bw=gb_s * 1e6
-        ),
-        "batch_size": SAMPLES // task.devices,
-        "storage_reservation": FixedPercentageStorageReservation(0.0),
-        "stats": [],
-        "debug": False,
-        "constraints": {
-            name_in_module(table): ParameterConstraints(
-                sharding_types=list(kinds),
-                compute_kernels=list(kernels),
-                pooling_factors=lookups_of_features(table),
-                cache_params=cache,
-            )
-            for table, cache in zip(task.tables, caches)
-        },
-    }
+    topology = a100_topology(task.devices, task.memory_bytes, ddr_cap=HOST_BYTES, hbm_to_ddr_mem_bw=gb_s * 1e6)
+    constraints = [
+        ParameterConstraints(
+            sharding_types=list(kinds),
+            compute_kernels=list(kernels),
+            pooling_factors=lookups_of_features(table),
+            cache_params=cache,
+        )
+        for table, cache in zip(task.tables, caches)
+    ]
+    return planner_arguments(task, topology, constraints)
 
 
 def plans_of_proposer(

@@ -33,12 +33,12 @@ from published_tasks import (
     lookups_of_features,
     model_of,
     name_in_module,
+    planner_arguments,
     table_set,
 )
 from torchrec.distributed.planner.perf_models import NoopPerfModel
 from torchrec.distributed.planner.planners import EmbeddingPlannerBase, EmbeddingShardingPlanner
 from torchrec.distributed.planner.proposers import DynamicProgrammingProposer
-from torchrec.distributed.planner.storage_reservations import FixedPercentageStorageReservation
 from torchrec.distributed.planner.types import ParameterConstraints, PlannerError, Topology
 from torchrec.distributed.types import ShardingPlan
 
@@ -117,22 +117,16 @@ def judge(planner: EmbeddingPlannerBase, task: neuroshard.Task, topology: Topolo
 
 def arguments_of(task: neuroshard.Task, kinds: Sequence[str], columns: int) -> dict[str, Any]:
     """Arguments that both planners get."""
-    return {
-        "topology": a100_topology(task.devices, task.memory_bytes),
-        "batch_size": (task.batch_size or SAMPLES) // task.devices,
-        "storage_reservation": FixedPercentageStorageReservation(0.0),
-        "stats": [],
-        "debug": False,
-        "constraints": {
-            name_in_module(table): ParameterConstraints(
-                sharding_types=list(kinds),
-                compute_kernels=["fused", "dense"],
-                pooling_factors=lookups_of_features(table),
-                min_partition=columns,
-            )
-            for table in task.tables
-        },
-    }
+    constraints = [
+        ParameterConstraints(
+            sharding_types=list(kinds),
+            compute_kernels=["fused", "dense"],
+            pooling_factors=lookups_of_features(table),
+            min_partition=columns,
+        )
+        for table in task.tables
+    ]
+    return planner_arguments(task, a100_topology(task.devices, task.memory_bytes), constraints)
 
 
 def compare(case: Case, modes: Sequence[Mode], options: argparse.Namespace) -> dict[str, Judged | None]:

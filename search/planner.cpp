@@ -25,6 +25,8 @@
 namespace neuroshard {
 namespace {
 
+bool has_link_levels(const Task& task) { return task.links && !task.links->levels.empty(); }
+
 using Clock = std::chrono::steady_clock;
 
 // A level of the search has some fifty candidates; more threads than this find too little to do.
@@ -268,7 +270,7 @@ std::optional<PlanOutcome> Planner::Impl::plan_of_plainer_task(const Task& task,
   const bool is_plain = !task.links && !task.exchange.deduplicate_by_table;
   if (is_plain || options.algorithm != Algorithm::kNeuroshard) return std::nullopt;
   Task plainer = task;
-  if (task.links && !task.links->levels.empty()) {
+  if (has_link_levels(task)) {
     plainer.links->levels.clear();
   } else {
     plainer.links.reset();
@@ -283,13 +285,15 @@ std::optional<PlanOutcome> Planner::Impl::plan_of_plainer_task(const Task& task,
   }
 }
 
-void Planner::Impl::add_work_of_plainer_task(const PlanOutcome& plainer, PlanResult& result) {
+void Planner::Impl::add_work_of_plainer_task(const Task& task, const PlanOutcome& plainer,
+                                             PlanResult& result) {
   if (!plainer) {
-    result.stats.warning =
-        joined_warnings(result.stats.warning,
-                        std::string("the plan without the task's links and deduplication was "
-                                    "not considered, because its search ended with an error: ") +
-                            plainer.error().what());
+    const std::string left_out =
+        has_link_levels(task) ? "levels of links" : "links and deduplication";
+    result.stats.warning = joined_warnings(
+        result.stats.warning, "the plan without the task's " + left_out +
+                                  " was not considered, because its search ended with an error: " +
+                                  plainer.error().what());
     return;
   }
   result.complete = result.complete && plainer->complete;
@@ -343,7 +347,7 @@ PlanResult Planner::Impl::plan_anew(const Task& stated, const PlanRequest& reque
   }
   if (searches_published(planned, effort)) starts.published = search_published;
   PlanResult result = plan_by_portfolio(planned, request, starts, effort, team_of_plan);
-  if (plainer) add_work_of_plainer_task(*plainer, result);
+  if (plainer) add_work_of_plainer_task(task, *plainer, result);
   return result;
 }
 

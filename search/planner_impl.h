@@ -118,8 +118,9 @@ struct Planner::Impl {
   /// hot_rows and moves leave room for them.
   void change_hot_rows(const Task& task, const RunningPlan& running, const ReplanRequest& request,
                        ReplanResult& result) const;
-  /// An error of `plainer` is a warning of `result`.
-  static void add_work_of_plainer_task(const PlanOutcome& plainer, PlanResult& result);
+  /// An error of `plainer`, of that of `task`, is a warning of `result`.
+  static void add_work_of_plainer_task(const Task& task, const PlanOutcome& plainer,
+                                       PlanResult& result);
   /// Many tasks, in common launches on a GPU.
   void plan_published(std::span<const SearchDriver::Job> jobs, const PlanRequest& request) const;
   /// For the searches of one call on one thread, or with `cpu` and so many threads: others try the

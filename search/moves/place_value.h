@@ -26,9 +26,9 @@ struct MostOfDevices {
 /// About what a plan costs with a slice more on a device, by which places are compared.
 class PlaceValue {
  public:
-  /// `most`: before the slice.
+  /// Borrows `prices`. `most`: before the slice.
   PlaceValue(const StatePrices& prices, const MostOfDevices& most)
-      : hides_ids_(prices.overlap().ids),
+      : prices_(prices),
         column_ms_(prices.ms_of_column()),
         unit_ms_(prices.ms_of_lookup_unit()),
         compute_ms_(most.compute_ms),
@@ -39,9 +39,10 @@ class PlaceValue {
   [[nodiscard]] double of(double compute_ms, double columns, std::int64_t ids) const {
     const double columns_ms = column_ms_ * columns;
     const double ids_ms = unit_ms_ * static_cast<double>(ids);
-    return with_ids_ms(std::max(compute_ms_, compute_ms) + std::max(columns_ms_, columns_ms),
-                       std::max(ids_ms_, ids_ms)) +
-           kShareOfOwn * with_ids_ms(compute_ms + columns_ms, ids_ms);
+    return prices_.with_ids_ms(
+               std::max(compute_ms_, compute_ms) + std::max(columns_ms_, columns_ms),
+               std::max(ids_ms_, ids_ms)) +
+           kShareOfOwn * prices_.with_ids_ms(compute_ms + columns_ms, ids_ms);
   }
 
   /// If the device takes so long by itself.
@@ -62,11 +63,7 @@ class PlaceValue {
   static constexpr double kNoRoom = 1.0;
   static constexpr double kAllRoom = 20.0;
 
-  [[nodiscard]] double with_ids_ms(double rest_ms, double ids_ms) const {
-    return hides_ids_ ? std::max(rest_ms, ids_ms) : rest_ms + ids_ms;
-  }
-
-  bool hides_ids_;
+  const StatePrices& prices_;
   double column_ms_;
   double unit_ms_;
   double compute_ms_;

@@ -94,7 +94,8 @@ void require_devices(const CollectAllReduce& command, int devices) {
   require_runs(command.ranks.protocol);
   if (devices < 2 || devices > kMostDevicesOfModels) {
     throw Error("--devices is " + std::to_string(devices) +
-                "; all-reduces are measured between 2 to " + std::to_string(kMostDevicesOfModels));
+                "; all-reduces are measured between 2 to " + std::to_string(kMostDevicesOfModels) +
+                " devices");
   }
   (void)most_bytes_of(command);
 }
@@ -106,9 +107,6 @@ int measure(const CollectAllReduce& command, Console& console) {
                 " numbers; --backend " + options.backend + " measures between those of one");
   }
   if (!command.devices.empty()) options.devices = command.devices.front();
-  if (!options.devices && options.backend == "local") {
-    throw Error("--devices is missing; --backend local needs it");
-  }
   const RankSamples samples{
       .check = [&](int devices) { require_devices(command, devices); },
       .record =

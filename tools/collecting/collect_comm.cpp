@@ -65,9 +65,6 @@ int record(const CollectComm& command, int devices, const CollectionDescription&
 int run(const CollectComm& command, Console& console) {
   const RankOptions& ranks = command.ranks;
   require_rank_options(ranks);
-  if (!ranks.devices && (ranks.backend == "analytic" || ranks.backend == "local")) {
-    throw Error("--devices is missing; --backend " + ranks.backend + " needs it");
-  }
   if (ranks.backend != "analytic") {
     const RankSamples samples{
         .batch = command.batch,
@@ -78,6 +75,7 @@ int run(const CollectComm& command, Console& console) {
             }};
     return collect_on_ranks(ranks, samples, console);
   }
+  if (!ranks.devices) throw Error("--devices is missing; --backend analytic needs it");
   const NetworkSpec& network = network_named(command.network);
   const auto source = make_analytic_comm_source(network, command.batch);
   require_draws(command, *ranks.devices);

@@ -67,6 +67,7 @@ void require_rank_options(const RankOptions& options) {
 
 int collect_on_ranks(const RankOptions& options, const RankSamples& samples, Console& console) {
   if (is_over_mpi(options.backend)) return collect_over_ranks(options, samples, console);
+  if (!options.devices) throw Error("--devices is missing; --backend local needs it");
   return collect_locally(options, samples);
 }
 

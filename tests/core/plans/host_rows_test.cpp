@@ -60,14 +60,12 @@ TEST(HostRows, FillHbmAndNoMore) {
   }
 }
 
-/// Distinct rows of a batch that are not in HBM, if the rows that are looked up most often for the
-/// bytes that they take are.
-double least_fetched_bytes(const Task& task) {
-  struct Rows {
-    double count, lookups, bytes;
-  };
-  std::vector<Rows> rows;
-  double left = static_cast<double>(task.memory_bytes);
+/// Rows of a task's tables that a batch looks up alike.
+struct AlikeRows {
+  double count, lookups, bytes;
+};
+std::vector<AlikeRows> alike_rows(const Task& task) {
+  std::vector<AlikeRows> rows;
   for (const Table& table : task.tables) {
     PopularRows last;
     for (const PopularRows& point : table.popularity) {
@@ -78,8 +76,17 @@ double least_fetched_bytes(const Task& task) {
       last = point;
     }
   }
-  std::ranges::sort(
-      rows, [](const Rows& a, const Rows& b) { return a.lookups / a.bytes > b.lookups / b.bytes; });
+  return rows;
+}
+
+/// Distinct rows of a batch that are not in HBM, if the rows that are looked up most often for the
+/// bytes that they take are.
+double least_fetched_bytes(const Task& task) {
+  std::vector<AlikeRows> rows = alike_rows(task);
+  double left = static_cast<double>(task.memory_bytes);
+  std::ranges::sort(rows, [](const AlikeRows& a, const AlikeRows& b) {
+    return a.lookups / a.bytes > b.lookups / b.bytes;
+  });
   double fetched = 0.0;
   for (const auto& [count, lookups, bytes] : rows) {
     const double in_hbm = std::min(count, left / bytes);
@@ -122,16 +129,9 @@ TEST(HostRows, TablesThatAreKeptInHbmAreWholeThere) {
 double missed_bytes_of_one_cache(const Task& task) {
   const auto rows_after = [&](double batches, bool missed) {
     double sum = 0.0;
-    for (const Table& table : task.tables) {
-      PopularRows last;
-      for (const PopularRows& point : table.popularity) {
-        const double count = point.rows - last.rows;
-        const double lookups = static_cast<double>(task.batch_size) * table.pooling_factor *
-                               (point.share - last.share) / count;
-        const double gone = std::exp(-lookups * batches);
-        sum += count * (missed ? gone * -std::expm1(-lookups) : 1.0 - gone);
-        last = point;
-      }
+    for (const auto& [count, lookups, bytes] : alike_rows(task)) {
+      const double gone = std::exp(-lookups * batches);
+      sum += count * (missed ? gone * -std::expm1(-lookups) : 1.0 - gone);
     }
     return sum;
   };
