@@ -233,12 +233,15 @@ void add_models(Items& items, const CostModels& models, int devices) {
   const CommModel& comm = models.comm_for(devices);
   add_comm_network(items, comm.forward);
   add_comm_network(items, comm.backward);
-  if (models.all_reduce) {
-    items.add("all_reduce");
-    for (const auto& [count, line] : models.all_reduce->lines) {
+  const auto add_collective = [&](std::string_view name, const auto& model) {
+    if (!model) return;
+    items.add(name);
+    for (const auto& [count, line] : model->lines) {
       items.add(count, line.latency_ms, line.ms_per_gib);
     }
-  }
+  };
+  add_collective("all_reduce", models.all_reduce);
+  add_collective("ids", models.ids);
   for (const auto& [kind, price] : models.kind_prices) {
     items.add("kind_price", name_of(kind));
     for (const double ms : price.ms) items.add(ms);

@@ -194,7 +194,7 @@ CostModels random_models(std::uint64_t seed, const ModelShape& shape) {
   if (shape.any_batch) {
     models.compute.features = random_normalization(random, kOperatorFeatures, 100.0);
     models.compute.table_network = random_mlp(random, kOperatorFeatures, shape.table_network);
-    models.all_reduce = AllReduceModel{.lines = {{2, {0.01, 5.0}}, {64, {0.2, 20.0}}}};
+    models.all_reduce = CollectiveModel{.lines = {{2, {0.01, 5.0}}, {64, {0.2, 20.0}}}};
   } else {
     models.compute.features = random_normalization(random, kTableFeatures, 1.0);
     models.compute.features.mean[17] = 40.0F;

@@ -91,8 +91,8 @@ TrainingOptions options_of_scaling() {
 }
 
 /// In the network that the communication models know, from which models_for() changes it.
-AllReduceModel all_reduces(const GpuSpec& gpu, const NetworkSpec& known) {
-  AllReduceModel model;
+CollectiveModel all_reduces(const GpuSpec& gpu, const NetworkSpec& known) {
+  CollectiveModel model;
   for (int devices = 1; devices <= kMostDevicesOfModels; ++devices) {
     const double one_ms = analytic_all_reduce(gpu, known, devices, kGib);
     const double two_ms = analytic_all_reduce(gpu, known, devices, 2.0 * kGib);

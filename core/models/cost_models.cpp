@@ -126,7 +126,8 @@ void validate(const CostModels& models, const std::string& where) {
     validate(comm.forward, 0, 0, prefix + "symmetric communication model, forward");
     validate(comm.backward, 0, 0, prefix + "symmetric communication model, backward");
   }
-  if (models.all_reduce) validate(*models.all_reduce, where);
+  if (models.all_reduce) validate(*models.all_reduce, prefix + "all-reduce model");
+  if (models.ids) validate(*models.ids, prefix + "model of ids");
   validate(models.kind_prices, where);
 }
 

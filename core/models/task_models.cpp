@@ -54,7 +54,7 @@ std::optional<int> metadata_devices(const CostModels& models, const std::string&
 
 /// The line for one device is what devices do by themselves; what lines have beyond it is
 /// communication.
-void put_on_nodes(AllReduceModel& model, const NodeNetwork& known, const NodeLinks& links,
+void put_on_nodes(CollectiveModel& model, const NodeNetwork& known, const NodeLinks& links,
                   int devices_per_node) {
   const auto alone = model.lines.find(1);
   const double alone_rate = alone == model.lines.end() ? 0.0 : alone->second.ms_per_gib;
@@ -159,7 +159,7 @@ CostModels models_for(CostModels models, const CommSetting& setting) {
         "comm_setting(task, hardware_network(models))");
   }
   models.setting = setting;
-  double factor = static_cast<double>(setting.batch_size) / static_cast<double>(kDefaultBatchSize);
+  double factor = 1.0;
   double delay_ms = 0.0;
   const ExchangeTypes trained;
   if (setting.exchange != trained && !models.kind_prices.empty()) {
@@ -196,6 +196,13 @@ CostModels models_for(CostModels models, const CommSetting& setting) {
     const FilledNodes stated_nodes(setting.devices, setting.devices_per_node);
     delay_ms = all_to_all_base_ms(stated_nodes.count) - all_to_all_base_ms(known_nodes.count);
   }
+  if (models.ids) {
+    for (auto& [devices, line] : models.ids->lines) {
+      line.ms_per_gib *= factor;
+      line.latency_ms = std::max(0.0, line.latency_ms + delay_ms);
+    }
+  }
+  factor *= static_cast<double>(setting.batch_size) / static_cast<double>(kDefaultBatchSize);
   const CommFactors factors{
       factor * (setting.exchange.forward_column_bytes() / trained.forward_column_bytes()),
       factor * (setting.exchange.backward_column_bytes() / trained.backward_column_bytes()),

@@ -100,6 +100,7 @@ Backend::Backend(const CostModels& models)
               .nodes = models.nodes,
               .prices_ids = models.prices_ids(),
               .all_reduce = models.all_reduce,
+              .ids = models.ids,
               .kind_prices = models.kind_prices,
               .prices_replicas = models.prices_replicas()} {}
 

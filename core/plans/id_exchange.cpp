@@ -49,7 +49,8 @@ std::int64_t most_lookups_seen(const NodeColumns* nodes, std::span<const std::in
 }
 
 IdExchange::IdExchange(const Backend& backend, int devices)
-    : devices_(devices),
+    : backend_(backend),
+      devices_(devices),
       types_(backend.comm_setting().exchange),
       most_columns_(kMostSeenColumns * backend.comm_setting().column_unit),
       remembered_(backend.prices_ids() ? kMostRemembered : 0) {
@@ -61,6 +62,11 @@ double IdExchange::ms(std::int64_t lookup_units) {
   const std::int64_t columns = id_columns(lookup_units, types_);
   Remembered& entry = remembered_[static_cast<std::size_t>(columns) % kMostRemembered];
   if (entry.columns == columns) return entry.ms;
+  if (const CollectiveModel* const model = backend_.ids()) {
+    const auto samples = static_cast<double>(backend_.comm_setting().batch_size);
+    return model->cost_ms(devices_,
+                          static_cast<double>(columns) * types_.backward_column_bytes() * samples);
+  }
   // An all-to-all takes a latency and a time in proportion to its bytes.
   const double factor = std::max(1.0, static_cast<double>(columns) / most_columns_);
   double ms =

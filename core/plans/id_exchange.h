@@ -25,7 +25,8 @@ namespace neuroshard {
 [[nodiscard]] std::int64_t most_lookups_seen(const NodeColumns* nodes,
                                              std::span<const std::int64_t> lookups);
 
-/// Time that the all-to-all of ids takes, by the backward communication model.
+/// Time that the exchange of ids takes, by a model of its own or by the backward communication
+/// model.
 class IdExchange {
  public:
   /// Borrows `backend`.
@@ -38,6 +39,7 @@ class IdExchange {
   [[nodiscard]] double ms(std::int64_t lookup_units);
 
  private:
+  const Backend& backend_;
   int devices_;
   ExchangeTypes types_;
   double most_columns_;

@@ -91,9 +91,9 @@ ReplicasCost cost_of_replicas(const Backend& backend, const Task& stated, const 
   }
   if (plan.replicas.empty()) return {.operator_ms = std::move(of_device)};
   const ReplicaTraffic traffic = replica_traffic(task, plan);
-  const AllReduceModel& all_reduce = *backend.all_reduce();
+  const CollectiveModel& all_reduce = *backend.all_reduce();
   return {.operator_ms = std::move(of_device),
-          .all_reduce_ms = all_reduce.all_reduce_ms(task.devices, traffic.dense_bytes) +
+          .all_reduce_ms = all_reduce.cost_ms(task.devices, traffic.dense_bytes) +
                            replica_update_ms(all_reduce, task.devices, traffic.update),
           .memory = replicas_memory(task, plan)};
 }

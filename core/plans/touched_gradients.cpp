@@ -83,16 +83,16 @@ ReplicaUpdate TouchedGradients::update(std::span<const Table* const> tables) con
   return update;
 }
 
-double replica_update_ms(const AllReduceModel& model, int devices, const ReplicaUpdate& update) {
+double replica_update_ms(const CollectiveModel& model, int devices, const ReplicaUpdate& update) {
   const double half_bytes = update.gathered_bytes / 2.0;
-  const double moved_ms = model.all_reduce_ms(devices, half_bytes);
+  const double moved_ms = model.cost_ms(devices, half_bytes);
   const auto alone = model.lines.find(1);
   if (update.copied_bytes == 0.0 || alone == model.lines.end()) return moved_ms;
-  const AllReduceModel::Line& line = alone->second;
+  const CollectiveModel::Line& line = alone->second;
   const double gib = static_cast<double>(bytes_from_gib(1.0));
   const double update_ms = line.latency_ms * (update.launches / kDenseLaunches) +
                            line.ms_per_gib * (update.copied_bytes / kDensePasses / gib);
-  return std::max(0.0, moved_ms - model.all_reduce_ms(1, half_bytes)) + update_ms;
+  return std::max(0.0, moved_ms - model.cost_ms(1, half_bytes)) + update_ms;
 }
 
 }  // namespace neuroshard

@@ -4,7 +4,7 @@
 #include <optional>
 #include <span>
 
-#include "neuroshard/all_reduce_model.h"
+#include "neuroshard/collective_model.h"
 #include "neuroshard/histogram_scale.h"
 #include "neuroshard/task.h"
 
@@ -55,7 +55,7 @@ inline constexpr double kDenseLaunches = 2.0;
 /// Milliseconds of the update, by a model of all-reduces: an all-gather of G bytes moves what an
 /// all-reduce of G / 2 does. With a line for one device the pass over dense gradients is known, and
 /// the update takes its place; without one it stands for the update.
-[[nodiscard]] double replica_update_ms(const AllReduceModel& model, int devices,
+[[nodiscard]] double replica_update_ms(const CollectiveModel& model, int devices,
                                        const ReplicaUpdate& update);
 
 }  // namespace neuroshard

@@ -178,7 +178,7 @@ void WayLadder::add_options(const PlanState& state, StatePrices& prices, int tab
   add_replica_operator(option);
   option.dense_bytes = load.dense_bytes;
   option.update_ms = load.price_ms;
-  if (const AllReduceModel* const model = catalog.backend().all_reduce()) {
+  if (const CollectiveModel* const model = catalog.backend().all_reduce()) {
     option.update_ms +=
         replica_update_ms(*model, state.task().devices, catalog.gradients().update(tables));
   }
@@ -190,8 +190,8 @@ void WayLadder::add_options(const PlanState& state, StatePrices& prices, int tab
 }
 
 double WayLadder::all_reduce_ms(double dense_bytes) const {
-  const AllReduceModel* const model = catalog_.backend().all_reduce();
-  return model == nullptr ? 0.0 : model->all_reduce_ms(static_cast<int>(devices_), dense_bytes);
+  const CollectiveModel* const model = catalog_.backend().all_reduce();
+  return model == nullptr ? 0.0 : model->cost_ms(static_cast<int>(devices_), dense_bytes);
 }
 
 double WayLadder::ms_of(const Option& option, const Prices& prices, double beyond_limits) {

@@ -113,9 +113,9 @@ void StatePrices::price_replicas() {
   for (std::size_t t = 0; t < s.is_replica.size(); ++t) {
     if (s.is_replica[t] != 0) tables.push_back(&state_.task().tables[t]);
   }
-  const AllReduceModel& model = *backend_.all_reduce();
+  const CollectiveModel& model = *backend_.all_reduce();
   const int devices = state_.task().devices;
-  s.all_reduce_ms = model.all_reduce_ms(devices, s.dense_bytes) +
+  s.all_reduce_ms = model.cost_ms(devices, s.dense_bytes) +
                     replica_update_ms(model, devices, state_.catalog().gradients().update(tables));
 }
 

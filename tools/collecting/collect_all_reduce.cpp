@@ -82,8 +82,8 @@ int record(const CollectAllReduce& command, const std::vector<int>& counts,
     while (log.size() < run.samples && !run.should_stop()) {
       Random random(run.seed, log.size());
       const int devices = counts[log.size() % counts.size()];
-      const std::int64_t bytes = draw_all_reduce_bytes(most_bytes, random);
-      log.append(all_reduce_sample_line(devices, bytes, cost_ms(devices, bytes)));
+      const std::int64_t bytes = draw_collective_bytes(most_bytes, random);
+      log.append(collective_sample_line(devices, bytes, cost_ms(devices, bytes)));
       run.progress(log.size());
     }
   });

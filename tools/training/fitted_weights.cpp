@@ -25,6 +25,7 @@ using Folders = std::vector<std::filesystem::path>;
 constexpr const char* kComputeKind = "compute";
 constexpr const char* kCommKind = "comm";
 constexpr const char* kAllReduceKind = "all-reduce";
+constexpr const char* kIdsKind = "ids";
 
 std::map<std::string, Folders> folders_by_kind(const Folders& folders) {
   std::map<std::string, Folders> by_kind;
@@ -37,7 +38,7 @@ std::map<std::string, Folders> folders_by_kind(const Folders& folders) {
                   "'train comm'");
     }
     const std::string& kind = found->second;
-    if (kind != kComputeKind && kind != kCommKind && kind != kAllReduceKind) {
+    if (kind != kComputeKind && kind != kCommKind && kind != kAllReduceKind && kind != kIdsKind) {
       throw Error(folder.string()
                       .append(": holds samples of ")
                       .append(kind)
@@ -84,7 +85,8 @@ class WeightsFit {
     fitted_.from = origin_of(start, from);
     if (operators) fit(start.compute, *operators, std::move(origin));
     if (folders_.contains(kCommKind)) fit_comms(start);
-    if (folders_.contains(kAllReduceKind)) fit_all_reduces(start);
+    fit_collective(kAllReduceKind, start.all_reduce, fitted_.models.all_reduce);
+    fit_collective(kIdsKind, start.ids, fitted_.models.ids);
     return std::move(fitted_);
   }
 
@@ -111,13 +113,15 @@ class WeightsFit {
         ranges_of(sets));
   }
 
-  void fit_all_reduces(const CostModels& start) {
-    const Folders& folders = folders_.at(kAllReduceKind);
-    const AllReduceSamples samples = read_all_reduce_samples(folders);
-    FittedAllReduce made = fit_all_reduce(start.all_reduce ? &*start.all_reduce : nullptr, samples);
-    fitted_.models.all_reduce = std::move(made.model);
-    add("all_reduce", read_data_origin(folders, kAllReduceKind), {std::move(made.fit)},
-        ranges_of(samples));
+  void fit_collective(const char* kind, const std::optional<CollectiveModel>& start,
+                      std::optional<CollectiveModel>& model) {
+    if (!folders_.contains(kind)) return;
+    const Folders& folders = folders_.at(kind);
+    const CollectiveSamples samples = read_collective_samples(folders, kind);
+    FittedCollective made = neuroshard::fit_collective(start ? &*start : nullptr, samples);
+    model = std::move(made.model);
+    const std::string part = made.fit.summary.network;
+    add(part, read_data_origin(folders, kind), {std::move(made.fit)}, ranges_of(samples));
   }
 
   void add(const std::string& part, DataOrigin origin, std::vector<Fit> networks,

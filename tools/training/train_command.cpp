@@ -168,8 +168,8 @@ void require_base(const TrainOptions& command) {
 int train_all_reduces(const TrainOptions& command, Console& console) {
   require_base(command);
   TrainingSession session(command, "all-reduce", console);
-  const AllReduceSamples samples = read_all_reduce_samples(session.folders());
-  const TrainedAllReduce trained = train_all_reduce(samples);
+  const CollectiveSamples samples = read_collective_samples(session.folders());
+  const TrainedCollective trained = train_collective(samples);
   (void)session.report("all_reduce", std::span(&trained.summary, 1), ranges_of(samples));
   session.models().all_reduce = trained.model;
   session.finish();

@@ -230,7 +230,7 @@ CommDraw draw_comm(const CommDrawOptions& options, Random& random) {
   return draw;
 }
 
-std::int64_t draw_all_reduce_bytes(std::int64_t most_bytes, Random& random) {
+std::int64_t draw_collective_bytes(std::int64_t most_bytes, Random& random) {
   constexpr double kLeastBytes = 1024.0;
   constexpr auto kBytes = std::int64_t{sizeof(float)};
   const double drawn = random.log_uniform(kLeastBytes, static_cast<double>(most_bytes));

@@ -92,6 +92,6 @@ struct CommDraw {
 [[nodiscard]] CommDraw draw_comm(const CommDrawOptions& options, Random& random);
 
 /// Bytes of the gradients of replicas: log-uniform from 1 KiB to `most_bytes`, whole fp32 numbers.
-[[nodiscard]] std::int64_t draw_all_reduce_bytes(std::int64_t most_bytes, Random& random);
+[[nodiscard]] std::int64_t draw_collective_bytes(std::int64_t most_bytes, Random& random);
 
 }  // namespace neuroshard

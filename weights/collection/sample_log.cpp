@@ -148,7 +148,7 @@ std::string compute_sample_line(std::span<const int> ids, double cost_ms,
   return line;
 }
 
-std::string all_reduce_sample_line(int devices, std::int64_t bytes, double cost_ms) {
+std::string collective_sample_line(int devices, std::int64_t bytes, double cost_ms) {
   require_costs({&cost_ms, 1});
   std::string line = std::to_string(devices) + ' ' + std::to_string(bytes) + ' ';
   append_list(line, std::span<const double>(&cost_ms, 1));

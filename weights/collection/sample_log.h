@@ -49,7 +49,7 @@ class SampleLog {
                                               std::optional<std::int64_t> samples = {});
 
 /// "devices bytes cost_ms". Throws Error unless the cost is finite and positive.
-[[nodiscard]] std::string all_reduce_sample_line(int devices, std::int64_t bytes, double cost_ms);
+[[nodiscard]] std::string collective_sample_line(int devices, std::int64_t bytes, double cost_ms);
 
 /// "dim_sum,... start_ms,... forward_ms,... backward_ms,...". Throws Error unless every cost is
 /// finite and positive and there are as many of each.

@@ -15,10 +15,11 @@ namespace neuroshard {
 namespace {
 
 const char* const kFormat = "neuroshard.weights";
-// Version 2 has operator features, all-reduces, or prices of kinds of sharding.
+// Version 2 has operator features, collectives, or prices of kinds of sharding.
 const char* const kPublishedVersion = "1";
 const char* const kVersion = "2";
 const char* const kAllReduce = "all_reduce.lines";
+const char* const kIds = "ids.lines";
 const std::string kKindPrice = "kind_price.";
 const char* const kSymmetric = "symmetric";
 
@@ -48,29 +49,30 @@ std::map<std::string, std::string> expected_metadata(
   return are ? of_operators : format_metadata(version, kTableFeatures);
 }
 
-AllReduceModel take_all_reduce(TensorMap& tensors, const std::string& where) {
+std::optional<CollectiveModel> take_collective(TensorMap& tensors, const char* name,
+                                               const std::string& where) {
+  if (!tensors.contains(name)) return std::nullopt;
   constexpr std::size_t kNumbers = 3;  // Devices, ms, ms per GiB.
-  const Tensor lines = take_tensor(tensors, kAllReduce, 2, where);
+  const Tensor lines = take_tensor(tensors, name, 2, where);
   if (lines.shape[1] != static_cast<std::int64_t>(kNumbers)) {
-    throw Error(where + ": tensor '" + kAllReduce + "': has the shape " + shape_text(lines.shape) +
+    throw Error(where + ": tensor '" + name + "': has the shape " + shape_text(lines.shape) +
                 "; expected 3 columns");
   }
-  AllReduceModel model;
+  CollectiveModel model;
   for (std::size_t at = 0; at < lines.values.size(); at += kNumbers) {
     const float devices = lines.values[at];
     if (!(devices >= 1.0F && devices <= static_cast<float>(kMostDevicesOfModels)) ||
         devices != std::floor(devices)) {
-      throw Error(where + ": tensor '" + kAllReduce + "': has a line for " +
-                  std::to_string(devices) + " devices; give whole numbers from 1 to " +
-                  std::to_string(kMostDevicesOfModels));
+      throw Error(where + ": tensor '" + name + "': has a line for " + std::to_string(devices) +
+                  " devices; give whole numbers from 1 to " + std::to_string(kMostDevicesOfModels));
     }
     model.lines[static_cast<int>(devices)] = {lines.values[at + 1], lines.values[at + 2]};
   }
   return model;
 }
 
-void put_all_reduce(TensorMap& tensors, const AllReduceModel& model) {
-  Tensor& tensor = tensors[kAllReduce];
+void put_collective(TensorMap& tensors, const char* name, const CollectiveModel& model) {
+  Tensor& tensor = tensors[name];
   tensor.shape = {static_cast<std::int64_t>(model.lines.size()), 3};
   for (const auto& [devices, line] : model.lines) {
     for (const double number : {static_cast<double>(devices), line.latency_ms, line.ms_per_gib}) {
@@ -209,10 +211,11 @@ CostModels parse_weights(std::string_view bytes, const std::string& where) {
       models.dense_comm[devices] = take_comm<DenseCommNetwork>(tensors, prefix, where);
     }
   }
-  if (version == kVersion && tensors.contains(kAllReduce)) {
-    models.all_reduce = take_all_reduce(tensors, where);
+  if (version == kVersion) {
+    models.all_reduce = take_collective(tensors, kAllReduce, where);
+    models.ids = take_collective(tensors, kIds, where);
+    models.kind_prices = take_kind_prices(tensors, where);
   }
-  if (version == kVersion) models.kind_prices = take_kind_prices(tensors, where);
   reject_leftovers(tensors, where);
   validate(models, where);
   const int features = models.compute.table_network.inputs();
@@ -232,7 +235,7 @@ std::string serialize_weights(const CostModels& models) {
   Safetensors contents;
   const int features = models.compute.table_network.inputs();
   const bool is_new =
-      features != kTableFeatures || models.all_reduce || !models.kind_prices.empty();
+      features != kTableFeatures || models.all_reduce || models.ids || !models.kind_prices.empty();
   contents.metadata = format_metadata(is_new ? kVersion : kPublishedVersion, features);
   for (const auto& [key, text] : models.metadata) {
     if (!contents.metadata.emplace(key, text).second) {
@@ -249,7 +252,8 @@ std::string serialize_weights(const CostModels& models) {
   if (models.symmetric_comm) {
     put_comm(tensors, std::string("comm.") + kSymmetric, *models.symmetric_comm);
   }
-  if (models.all_reduce) put_all_reduce(tensors, *models.all_reduce);
+  if (models.all_reduce) put_collective(tensors, kAllReduce, *models.all_reduce);
+  if (models.ids) put_collective(tensors, kIds, *models.ids);
   put_kind_prices(tensors, models.kind_prices);
   return serialize_safetensors(contents);
 }

@@ -37,7 +37,7 @@ std::map<std::string, TrainingRange> ranges_of(const ComputeSamples& samples) {
   return std::move(ranges).take();
 }
 
-std::map<std::string, TrainingRange> ranges_of(const AllReduceSamples& samples) {
+std::map<std::string, TrainingRange> ranges_of(const CollectiveSamples& samples) {
   RangesByName ranges;
   for (const int devices : samples.devices) ranges.add("devices", devices);
   for (const double bytes : samples.bytes) ranges.add("bytes", bytes);

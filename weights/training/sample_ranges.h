@@ -17,7 +17,7 @@ namespace neuroshard {
 /// "devices", and of each device "dim_sum" and "start_offset_ms".
 [[nodiscard]] std::map<std::string, TrainingRange> ranges_of(std::span<const CommSamples> samples);
 
-[[nodiscard]] std::map<std::string, TrainingRange> ranges_of(const AllReduceSamples& samples);
+[[nodiscard]] std::map<std::string, TrainingRange> ranges_of(const CollectiveSamples& samples);
 /// "devices", "samples", "dim" and "pooling_factor".
 [[nodiscard]] std::map<std::string, TrainingRange> ranges_of(const KindSamples& samples);
 

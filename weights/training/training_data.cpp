@@ -98,8 +98,10 @@ std::vector<CommSamples> read_comm_samples(std::span<const std::filesystem::path
   return all;
 }
 
-AllReduceSamples read_all_reduce_samples(std::span<const std::filesystem::path> folders) {
-  AllReduceSamples samples;
+CollectiveSamples read_collective_samples(std::span<const std::filesystem::path> folders,
+                                          std::string_view kind) {
+  CollectiveSamples samples;
+  samples.kind = kind;
   for (const std::filesystem::path& folder : folders) {
     training::SampleFile file(folder / "data.txt");
     while (file.next(3)) {

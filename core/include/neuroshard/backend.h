@@ -244,8 +244,10 @@ class Backend {
   }
   /// CostModels::prices_ids().
   [[nodiscard]] bool prices_ids() const { return traits_.prices_ids; }
+  /// CostModels::ids; or null.
+  [[nodiscard]] const CollectiveModel* ids() const { return traits_.ids ? &*traits_.ids : nullptr; }
   /// Null: the models do not price all-reduces.
-  [[nodiscard]] const AllReduceModel* all_reduce() const {
+  [[nodiscard]] const CollectiveModel* all_reduce() const {
     return traits_.all_reduce ? &*traits_.all_reduce : nullptr;
   }
   /// The price of shards of this kind; a grid has that of kTableRow. Null: the models predict them.
@@ -267,7 +269,8 @@ class Backend {
     std::optional<NodeNetwork> hardware_network;
     std::optional<NodeColumns> nodes;
     bool prices_ids;
-    std::optional<AllReduceModel> all_reduce;
+    std::optional<CollectiveModel> all_reduce;
+    std::optional<CollectiveModel> ids;
     KindPrices kind_prices;
     bool prices_replicas;
   };

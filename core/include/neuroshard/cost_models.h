@@ -7,7 +7,7 @@
 #include <variant>
 #include <vector>
 
-#include "neuroshard/all_reduce_model.h"
+#include "neuroshard/collective_model.h"
 #include "neuroshard/comm_setting.h"
 #include "neuroshard/kind_prices.h"
 #include "neuroshard/node_columns.h"
@@ -83,10 +83,14 @@ struct CommModel {
 /// Everything that the search needs to know of the hardware.
 struct CostModels {
   ComputeModel compute;
-  std::map<int, CommModel> dense_comm;         ///< Keys: device counts.
-  std::optional<CommModel> symmetric_comm;     ///< Serves every other device count.
-  std::optional<AllReduceModel> all_reduce{};  ///< Prices tables that every device holds.
-  KindPrices kind_prices{};                    ///< Price shards that the other models do not.
+  std::map<int, CommModel> dense_comm;      ///< Keys: device counts.
+  std::optional<CommModel> symmetric_comm;  ///< Serves every other device count.
+  /// Prices tables that every device holds: the all-reduce of their dense gradients, with the
+  /// optimizer's pass over all their weights.
+  std::optional<CollectiveModel> all_reduce{};
+  /// Prices the exchange of ids, if they are priced; nothing: the backward model does.
+  std::optional<CollectiveModel> ids{};
+  KindPrices kind_prices{};            ///< Price shards that the other models do not.
   CommSetting setting{};               ///< The communication models are for it (models_for()).
   std::optional<NodeColumns> nodes{};  ///< Columns as they see them; nothing: as they are.
   std::map<std::string, std::string> metadata;  ///< hardware, source, batch size, ... Free text.

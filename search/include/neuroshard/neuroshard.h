@@ -3,8 +3,8 @@
 // The whole public interface of C++; that of C is in c_api.h.
 
 #include "neuroshard/aligned_vector.h"
-#include "neuroshard/all_reduce_model.h"
 #include "neuroshard/backend.h"
+#include "neuroshard/collective_model.h"
 #include "neuroshard/column_halvings.h"
 #include "neuroshard/comm_scaling.h"
 #include "neuroshard/comm_setting.h"

@@ -69,7 +69,7 @@ const KindPrices kPrices = {{ShardingKind::kRow, {{0.5, 10.0, 2.0, 3.0, 7.0}}},
 
 CostModels priced_models(bool any_batch) {
   CostModels models = random_models(1, {.any_batch = any_batch});
-  models.all_reduce = AllReduceModel{.lines = {{4, {0.01, 5.0}}}};
+  models.all_reduce = CollectiveModel{.lines = {{4, {0.01, 5.0}}}};
   models.kind_prices = kPrices;
   return models;
 }
@@ -136,7 +136,7 @@ TEST(KindPrices, TakeThePlaceOfPredictions) {
       EXPECT_EQ(cost.devices[d].backward_ms, others.devices[d].backward_ms);
       EXPECT_EQ(cost.devices[d].ids_ms, others.devices[d].ids_ms);
       EXPECT_NEAR(cost.devices[d].forward_ms, others.devices[d].forward_ms, 1e-4);
-      EXPECT_EQ(cost.devices[d].all_reduce_ms, backend->all_reduce()->all_reduce_ms(4, 50 * 8 * 4));
+      EXPECT_EQ(cost.devices[d].all_reduce_ms, backend->all_reduce()->cost_ms(4, 50 * 8 * 4));
     }
     // The contents of the devices stay as they are.
     EXPECT_EQ(cost.devices[0].slices, 3);

@@ -56,7 +56,7 @@ TEST(TaskModels, ReplicasNeedAnyBatchAndAllReduces) {
   EXPECT_THAT(message_of([&] { require_replicas(*make_cpu_backend(models)); }),
               HasSubstr("do not price all-reduces"));
   models = random_models(1);
-  models.all_reduce = AllReduceModel{.lines = {{8, {}}}};
+  models.all_reduce = CollectiveModel{.lines = {{8, {}}}};
   EXPECT_THAT(message_of([&] { require_replicas(*make_cpu_backend(models)); }),
               HasSubstr("part of the batch"));
 }
@@ -267,9 +267,9 @@ TEST(TaskModels, OnNodesColumnsAreSeenAndBytesTakeLonger) {
 
 TEST(TaskModels, AllReducesOnNodesTakeAsLongAsTheirLinks) {
   CostModels models = models_of_a_network(7);
-  models.all_reduce = AllReduceModel{.lines = {{1, {.latency_ms = 0.01, .ms_per_gib = 2.0}},
-                                               {8, {.latency_ms = 0.02, .ms_per_gib = 9.0}},
-                                               {64, {.latency_ms = 0.05, .ms_per_gib = 22.0}}}};
+  models.all_reduce = CollectiveModel{.lines = {{1, {.latency_ms = 0.01, .ms_per_gib = 2.0}},
+                                                {8, {.latency_ms = 0.02, .ms_per_gib = 9.0}},
+                                                {64, {.latency_ms = 0.05, .ms_per_gib = 22.0}}}};
   const auto lines = [&](const NodeLinks& links) {
     return models_for(models, {.devices = 64, .devices_per_node = 8, .links = links})
         .all_reduce->lines;
@@ -289,7 +289,7 @@ TEST(TaskModels, AllReducesOnNodesTakeAsLongAsTheirLinks) {
 // A network that is fast everywhere: what is left are latencies.
 TEST(TaskModels, MoreNodesTakeLongerToMeet) {
   CostModels models = models_of_a_network(8);
-  models.all_reduce = AllReduceModel{.lines = {{8, {.latency_ms = 0.05, .ms_per_gib = 9.0}}}};
+  models.all_reduce = CollectiveModel{.lines = {{8, {.latency_ms = 0.05, .ms_per_gib = 9.0}}}};
   const CommSetting one_node{.devices = 8, .devices_per_node = 8, .links = {}};
   CommSetting two_nodes = one_node;
   two_nodes.devices_per_node = 4;
@@ -304,6 +304,19 @@ TEST(TaskModels, MoreNodesTakeLongerToMeet) {
   EXPECT_NEAR(models_for(models, two_nodes).all_reduce->lines.at(8).latency_ms,
               0.05 - 0.0105 + 0.005, 1e-9);
   EXPECT_EQ(models_for(models, one_node).all_reduce->lines.at(8).latency_ms, 0.05);
+}
+
+TEST(TaskModels, IdsTakeAsLongAsTheirLinks) {
+  CostModels models = models_of_a_network(8);
+  models.ids = CollectiveModel{.lines = {{8, {.latency_ms = 0.05, .ms_per_gib = 9.0}}}};
+  const auto line = [&](const NodeLinks& links, int devices_per_node) {
+    const CommSetting setting{
+        .batch_size = 4096, .devices = 8, .devices_per_node = devices_per_node, .links = links};
+    return models_for(models, setting).ids->lines.at(8);
+  };
+  EXPECT_DOUBLE_EQ(line({}, 8).ms_per_gib, 9.0);  // Their bytes are those of the batch.
+  EXPECT_DOUBLE_EQ(line({.in_node_gb_s = 150.0}, 8).ms_per_gib, 18.0);
+  EXPECT_NEAR(line({}, 4).latency_ms, 0.05 + 0.040, 1e-9);
 }
 
 // T'(c, o) = f T(c, o / f) + (1 - f) T(0, 0), each direction by its own bytes, on nodes, too.

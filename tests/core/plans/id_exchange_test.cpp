@@ -82,6 +82,20 @@ TEST(IdExchange, BeyondWhatNetworksWereTrainedOnGrowsWithTheBytes) {
   EXPECT_NEAR(of_columns(8193), most, 1e-3 * std::abs(most) + 1e-3);
 }
 
+TEST(IdExchange, HasAModelOfItsOwn) {
+  CostModels models = random_models(5, {.devices = {}, .any_batch = true});
+  models.ids = CollectiveModel{.lines = {{2, {1.5, 100.0}}, {4, {2.5, 300.0}}}};
+  const auto ids_ms = [&](const ExchangeTypes& types, double lookups) {
+    const CommSetting setting{.batch_size = 4096, .devices = 3, .exchange = types};
+    const auto backend = make_cpu_backend(models_for(models, setting));
+    return IdExchange(*backend, 3).ms(lookup_units(lookups));
+  };
+  const double gib = 50.0 * 8.0 * 4096.0 / static_cast<double>(bytes_from_gib(1.0));
+  EXPECT_DOUBLE_EQ(ids_ms({}, 50.0), 2.0 + 200.0 * gib);
+  EXPECT_DOUBLE_EQ(ids_ms({.ids = WireType::kInt32}, 100.0), 2.0 + 200.0 * gib);
+  EXPECT_DOUBLE_EQ(ids_ms({.backward = WireType::kBf16}, 50.0), 2.0 + 200.0 * gib);
+}
+
 TEST(IdExchange, CostsNothingWithModelsThatLeaveItOut) {
   const auto backend = make_cpu_backend(random_models(5));
   IdExchange ids(*backend, 3);

@@ -71,7 +71,7 @@ TEST(Replicas, CostAnOperatorOnAPartOfTheBatchAndAnAllReduceOnEveryDevice) {
   backend->score_shards(embedding,
                         {std::vector<std::uint32_t>{0, 1}, std::vector<std::uint32_t>{0}},
                         {&operator_ms, 1});
-  const double all_reduce_ms = backend->all_reduce()->all_reduce_ms(4, 60 * 16 * 4);
+  const double all_reduce_ms = backend->all_reduce()->cost_ms(4, 60 * 16 * 4);
   double slowest = -1e9;
   for (std::size_t d = 0; d < 4; ++d) {
     EXPECT_EQ(cost.devices[d].replicas_ms, static_cast<double>(operator_ms));
@@ -113,8 +113,8 @@ TEST(Replicas, MayGatherTheRowsThatAreTouched) {
   task.tables[2].replica_gradients = ReplicaGradients::kTouched;
   const PlanCost touched = simulate(*backend, task, plan);
   const std::array<const Table*, 1> gathered = {&task.tables[2]};
-  const AllReduceModel& model = *backend->all_reduce();
-  const double gradients_ms = model.all_reduce_ms(4, 60 * 16 * 4) +
+  const CollectiveModel& model = *backend->all_reduce();
+  const double gradients_ms = model.cost_ms(4, 60 * 16 * 4) +
                               replica_update_ms(model, 4, TouchedGradients(task).update(gathered));
   const std::int64_t more_bytes =
       static_cast<std::int64_t>(std::ceil(TouchedGradients(task).gathered_bytes(task.tables[2]))) -
@@ -149,9 +149,9 @@ TEST(Replicas, OfNarrowerWeightsAddUpNarrowerGradients) {
   };
   const double bytes = replica_traffic(task, replicated_plan()).dense_bytes;
   const ReplicasCost fp32 = cost_of(WeightType::kFp32);
-  EXPECT_EQ(fp32.all_reduce_ms, backend->all_reduce()->all_reduce_ms(4, bytes));
+  EXPECT_EQ(fp32.all_reduce_ms, backend->all_reduce()->cost_ms(4, bytes));
   const ReplicasCost fp16 = cost_of(WeightType::kFp16);
-  EXPECT_EQ(fp16.all_reduce_ms, backend->all_reduce()->all_reduce_ms(4, bytes / 2));
+  EXPECT_EQ(fp16.all_reduce_ms, backend->all_reduce()->cost_ms(4, bytes / 2));
   EXPECT_NE(fp16.operator_ms, fp32.operator_ms);
 }
 

@@ -127,7 +127,7 @@ TEST(TouchedGradients, OfATableNeverLookedUpAreNothing) {
 TEST(TouchedGradients, CostAnAllReduceOfHalfTheBytesAndTheUpdate) {
   const ReplicaUpdate update{.gathered_bytes = kGib, .copied_bytes = 3.0 * kGib, .launches = 8.0};
   // Two launches and four transfers of dense gradients; and a network.
-  const AllReduceModel model{.lines = {{1, {0.008, 2.0}}, {8, {0.05, 20.0}}}};
+  const CollectiveModel model{.lines = {{1, {0.008, 2.0}}, {8, {0.05, 20.0}}}};
   const double moved_ms = (0.05 + 20.0 / 2.0) - (0.008 + 2.0 / 2.0);
   EXPECT_DOUBLE_EQ(replica_update_ms(model, 8, update), moved_ms + 4 * 0.008 + 2.0 * 3.0 / 4.0);
   EXPECT_DOUBLE_EQ(replica_update_ms(model, 1, update), 4 * 0.008 + 2.0 * 3.0 / 4.0);

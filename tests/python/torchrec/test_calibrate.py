@@ -19,7 +19,8 @@ from neuroshard.calibrate.collection import ProcessorWaits, Slowness
 from neuroshard.ranks import Ranks
 
 SECONDS = 300
-QUICK = ("--device", "cpu", "--samples", "18", "--comm-samples", "20", "--all-reduce-samples", "20", "--check-tasks", "0")
+QUICK = ("--device", "cpu", "--samples", "18", "--comm-samples", "20", "--all-reduce-samples", "20",
+         "--id-samples", "20", "--check-tasks", "0")  # fmt: skip
 # Few samples on a busy machine.
 ANY_ERROR = ("--max-error", "100")
 TABLES = [
@@ -123,14 +124,14 @@ def calibrated(tmp_path_factory: pytest.TempPathFactory) -> Folder:
 
 
 def test_a_run_that_was_killed_goes_on(calibrated: Folder) -> None:
-    counts = {"compute": 18, "compute_slices": 6, "comm_2": 20, "all_reduce_2": 20}
+    counts = {"compute": 18, "compute_slices": 6, "comm_2": 20, "all_reduce_2": 20, "ids_2": 20}
     assert {name: len(calibrated.samples(name)) for name in counts} == counts
 
 
 def test_weights_are_of_what_was_timed(calibrated: Folder) -> None:
     weights = ns.Weights.load(calibrated.weights)
     metadata = weights.metadata
-    for part in ("compute", "comm.symmetric", "all_reduce"):
+    for part in ("compute", "comm.symmetric", "all_reduce", "ids"):
         assert "gloo" in metadata[f"{part}.source"]
         assert metadata[f"{part}.recipe"]
     task = ns.load_task(calibrated.path / "task.json")
@@ -144,7 +145,7 @@ def test_weights_are_of_what_was_timed(calibrated: Folder) -> None:
 
 def test_the_report_has_recipes_errors_and_plans(calibrated: Folder) -> None:
     text = calibrated.weights.with_suffix(".txt").read_text()
-    for part in ("compute: ", "comm.symmetric, forward: ", "comm.symmetric, backward: ", "all_reduce: "):
+    for part in ("compute: ", "comm.symmetric, forward: ", "comm.symmetric, backward: ", "all_reduce: ", "ids: "):
         assert f"\n{part}" in text
     assert "held back" in text
     for plan in ("neuroshard", "random", "dim_greedy"):

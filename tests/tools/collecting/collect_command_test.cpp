@@ -322,7 +322,7 @@ TEST(Collect, MeasuresAllReducesBetweenThreads) {
     EXPECT_NE(measured[i], analytic[i]);
   }
   const std::filesystem::path data = folder / "local";
-  EXPECT_EQ(read_all_reduce_samples({&data, 1}).devices, std::vector<int>(12, 3));
+  EXPECT_EQ(read_collective_samples({&data, 1}).devices, std::vector<int>(12, 3));
 }
 
 TEST(Collect, MeasuresBetweenThreadsAndGoesOn) {

@@ -61,6 +61,21 @@ TEST_F(FitCommand, MakesAllPartsAndSaysHow) {
               AllOf(HasSubstr("compute: scaled"), HasSubstr("<svg")));
 }
 
+// As neuroshard.calibrate collects them.
+TEST_F(FitCommand, IdsGetLines) {
+  std::filesystem::copy(folder_ / "all_reduce", folder_ / "ids");
+  std::string description = contents_of(folder_ / "ids/collection.json");
+  const std::string kind = "\"all-reduce\"";
+  description.replace(description.find(kind), kind.size(), "\"ids\"");
+  folder_.write("ids/collection.json", description);
+  const Outcome outcome = train({"ids"});
+  ASSERT_EQ(outcome.code, kExitOk) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("ids: trained anew, of 40 samples"));
+  const CostModels models = load_weights(output());
+  EXPECT_TRUE(models.ids->lines.contains(4));
+  EXPECT_TRUE(models.metadata.contains("ids.recipe"));
+}
+
 TEST_F(FitCommand, RefusesSamplesThatContradictThemselves) {
   std::istringstream lines(contents_of(folder_ / "compute/data.txt"));
   std::string changed;

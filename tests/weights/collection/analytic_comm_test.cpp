@@ -214,7 +214,7 @@ TEST(AnalyticGather, IsARingAllGatherAndAnUpdate) {
 // A model of all-reduces that is exact knows gathers.
 TEST(AnalyticGather, IsWhatTheModelOfAllReducesSays) {
   const NetworkSpec network{"test", 8, {100.0, 10.0}};
-  AllReduceModel model;
+  CollectiveModel model;
   for (const int devices : {1, 4, 64}) {
     const double latency_ms = analytic_all_reduce(kGpu, network, devices, 1e-9);
     const double gib = static_cast<double>(bytes_from_gib(1.0));

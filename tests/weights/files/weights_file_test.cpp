@@ -77,7 +77,8 @@ CostModels of_any_batch() {
   first.weight.assign(static_cast<std::size_t>(first.inputs * first.outputs), 0.25F);
   models.compute.features.mean.assign(kOperatorFeatures, 0.0F);
   models.compute.features.std.assign(kOperatorFeatures, 2.0F);
-  models.all_reduce = AllReduceModel{.lines = {{1, {0.5, 2.0}}, {64, {0.25, 8.0}}}};
+  models.all_reduce = CollectiveModel{.lines = {{1, {0.5, 2.0}}, {64, {0.25, 8.0}}}};
+  models.ids = CollectiveModel{.lines = {{2, {1.5, 4.0}}}};
   return models;
 }
 
@@ -91,12 +92,14 @@ TEST(WeightsFile, ModelsOfAnyBatchAreOfVersion2) {
   EXPECT_EQ(read.all_reduce->lines.at(64).latency_ms, 0.25);
   EXPECT_EQ(read.all_reduce->lines.at(64).ms_per_gib, 8.0);
   EXPECT_EQ(read.all_reduce->lines.size(), 2U);
+  ASSERT_TRUE(read.ids);
+  EXPECT_EQ(read.ids->lines.at(2).latency_ms, 1.5);
   EXPECT_EQ(serialize_weights(read), bytes);
 }
 
 TEST(WeightsFile, AllReducesAloneAreOfVersion2) {
   CostModels models = dense_and_symmetric();
-  models.all_reduce = AllReduceModel{.lines = {{8, {0.5, 2.0}}}};
+  models.all_reduce = CollectiveModel{.lines = {{8, {0.5, 2.0}}}};
   const CostModels read = parse_weights(serialize_weights(models), "w");
   EXPECT_FALSE(read.compute.any_batch());
   EXPECT_TRUE(read.all_reduce);

@@ -103,8 +103,8 @@ TEST(FitComm, ChoosesForEachPass) {
   EXPECT_EQ(fitted.backward.summary.tests.at(0).devices, 8);
 }
 
-AllReduceSamples all_reduces(double latency_ms, double ms_per_gib) {
-  AllReduceSamples samples;
+CollectiveSamples all_reduces(double latency_ms, double ms_per_gib) {
+  CollectiveSamples samples;
   for (int i = 0; i < 30; ++i) {
     samples.devices.push_back(4);
     samples.bytes.push_back(kGib / (1 << (i % 10)));
@@ -115,16 +115,16 @@ AllReduceSamples all_reduces(double latency_ms, double ms_per_gib) {
 }
 
 TEST(FitAllReduce, ScalesOrFitsLines) {
-  const AllReduceModel start{.lines = {{4, {1.0, 10.0}}, {8, {2.0, 16.0}}}};
-  const FittedAllReduce scaled = fit_all_reduce(&start, all_reduces(3.0, 30.0));
+  const CollectiveModel start{.lines = {{4, {1.0, 10.0}}, {8, {2.0, 16.0}}}};
+  const FittedCollective scaled = fit_collective(&start, all_reduces(3.0, 30.0));
   EXPECT_EQ(scaled.fit.recipe, Recipe::kScaled);
   EXPECT_NEAR(scaled.model.lines.at(4).latency_ms, 3.0, 1e-4);
   EXPECT_NEAR(scaled.model.lines.at(8).ms_per_gib, 48.0, 1e-2);
-  const FittedAllReduce lines = fit_all_reduce(&start, all_reduces(0.5, 40.0));
+  const FittedCollective lines = fit_collective(&start, all_reduces(0.5, 40.0));
   EXPECT_EQ(lines.fit.recipe, Recipe::kTrained);
   EXPECT_NEAR(lines.model.lines.at(4).latency_ms, 0.5, 1e-3);
   EXPECT_TRUE(lines.model.lines.contains(8));
-  EXPECT_EQ(fit_all_reduce(nullptr, all_reduces(3.0, 30.0)).fit.recipe, Recipe::kTrained);
+  EXPECT_EQ(fit_collective(nullptr, all_reduces(3.0, 30.0)).fit.recipe, Recipe::kTrained);
 }
 
 TEST(Fit, RefusesFewSamples) {
@@ -132,11 +132,11 @@ TEST(Fit, RefusesFewSamples) {
   EXPECT_THAT(
       message_of([&] { (void)fit_compute(&start, analytic_samples("a100-sxm-80gb", 19, 1)); }),
       HasSubstr("19 compute samples; give at least 20"));
-  AllReduceSamples few = all_reduces(1.0, 1.0);
+  CollectiveSamples few = all_reduces(1.0, 1.0);
   few.devices.resize(19);
   few.bytes.resize(19);
   few.cost_ms.resize(19);
-  EXPECT_THAT(message_of([&] { (void)fit_all_reduce(nullptr, few); }),
+  EXPECT_THAT(message_of([&] { (void)fit_collective(nullptr, few); }),
               HasSubstr("4 devices: there are 19; give at least 20"));
 }
 

@@ -54,13 +54,13 @@ TEST(ComputeSamples, MaySayHowManySamplesTheyServe) {
   EXPECT_TRUE(read_compute_samples(Folders{two / ""}).served.empty());
 }
 
-TEST(AllReduceSamples, AreReadAndChecked) {
+TEST(CollectiveSamples, AreReadAndChecked) {
   const TemporaryFolder folder;
   const auto read = [&](const std::string& lines) {
     std::ofstream(folder / "data.txt") << lines;
-    return read_all_reduce_samples(Folders{folder / ""});
+    return read_collective_samples(Folders{folder / ""});
   };
-  const AllReduceSamples samples = read("8 1024 0.5\n16 1048576 2\n");
+  const CollectiveSamples samples = read("8 1024 0.5\n16 1048576 2\n");
   EXPECT_THAT(samples.devices, ::testing::ElementsAre(8, 16));
   EXPECT_THAT(samples.bytes, ::testing::ElementsAre(1024.0, 1048576.0));
   EXPECT_THAT(samples.cost_ms, ::testing::ElementsAre(0.5F, 2.0F));

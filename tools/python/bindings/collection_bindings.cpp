@@ -138,20 +138,20 @@ class CommFolder : public SampleFolder {
   CommDrawOptions draw_;
 };
 
-class AllReduceFolder : public SampleFolder {
+class CollectiveFolder : public SampleFolder {
  public:
-  AllReduceFolder(const fs::path& folder, CollectionDescription description, std::uint64_t seed,
-                  int devices, std::int64_t most_bytes)
-      : SampleFolder(folder, with_draws(std::move(description), devices, most_bytes), "all-reduce",
+  CollectiveFolder(const fs::path& folder, CollectionDescription description, std::uint64_t seed,
+                   const std::string& kind, int devices, std::int64_t most_bytes)
+      : SampleFolder(folder, with_draws(std::move(description), devices, most_bytes), kind.c_str(),
                      seed, {}),
         devices_(devices),
         most_bytes_(most_bytes) {}
 
   [[nodiscard]] std::int64_t next() const {
     Random drawn = random();
-    return draw_all_reduce_bytes(most_bytes_, drawn);
+    return draw_collective_bytes(most_bytes_, drawn);
   }
-  void add(double cost_ms) { append(all_reduce_sample_line(devices_, next(), cost_ms)); }
+  void add(double cost_ms) { append(collective_sample_line(devices_, next(), cost_ms)); }
 
  private:
   static CollectionDescription with_draws(CollectionDescription description, int devices,
@@ -219,21 +219,23 @@ void bind_collections(nb::module_& module) {
       .def("__len__", &CommFolder::size)
       .def("next", &CommFolder::next, "Columns and start offset (ms) of each device.")
       .def("append", &CommFolder::add, "forward_ms"_a, "backward_ms"_a);
-  nb::class_<AllReduceFolder>(module, "AllReduceFolder", "A folder of samples of all-reduces.")
+  nb::class_<CollectiveFolder>(module, "CollectiveFolder",
+                               "A folder of samples of all-reduces, or of exchanges of ids.")
       .def(
           "__init__",
-          [](AllReduceFolder* self, const fs::path& folder,
-             const CollectionDescription& description, std::uint64_t seed, int devices,
-             std::int64_t max_bytes) {
-            new (self) AllReduceFolder(folder, description, seed, devices, max_bytes);
+          [](CollectiveFolder* self, const fs::path& folder,
+             const CollectionDescription& description, std::uint64_t seed, const std::string& kind,
+             int devices, std::int64_t max_bytes) {
+            new (self) CollectiveFolder(folder, description, seed, kind, devices, max_bytes);
           },
-          "folder"_a, "description"_a, "seed"_a, nb::kw_only(), "devices"_a, "max_bytes"_a,
+          "folder"_a, "description"_a, "seed"_a, nb::kw_only(), "kind"_a, "devices"_a,
+          "max_bytes"_a,
           nb::sig("def __init__(self, folder: str | os.PathLike[str], description: "
-                  "collections.abc.Mapping[str, str], seed: int, *, devices: int, "
+                  "collections.abc.Mapping[str, str], seed: int, *, kind: str, devices: int, "
                   "max_bytes: int) -> None"))
-      .def("__len__", &AllReduceFolder::size)
-      .def("next", &AllReduceFolder::next, "Bytes of gradients.")
-      .def("append", &AllReduceFolder::add, "cost_ms"_a);
+      .def("__len__", &CollectiveFolder::size)
+      .def("next", &CollectiveFolder::next, "Bytes of the busiest device.")
+      .def("append", &CollectiveFolder::add, "cost_ms"_a);
 }
 
 }  // namespace neuroshard::python

@@ -54,8 +54,8 @@ struct FittedComm {
   Fit forward;
   Fit backward;
 };
-struct FittedAllReduce {
-  AllReduceModel model;
+struct FittedCollective {
+  CollectiveModel model;
   Fit fit;
 };
 
@@ -71,11 +71,11 @@ struct FittedAllReduce {
 /// The networks are symmetric. One of a single device count is no start.
 [[nodiscard]] FittedComm fit_comm(const CommModel* start, std::span<const CommSamples> samples,
                                   const FitOptions& options = {});
-/// Fits a line for each device count of the samples, as train_all_reduce() does. Other device
+/// Fits a line for each device count of the samples, as train_collective() does. Other device
 /// counts keep those of `start`, scaled by one factor. Nothing is calibrated. Needs at least 20
 /// samples of each device count.
-[[nodiscard]] FittedAllReduce fit_all_reduce(const AllReduceModel* start,
-                                             const AllReduceSamples& samples);
+[[nodiscard]] FittedCollective fit_collective(const CollectiveModel* start,
+                                              const CollectiveSamples& samples);
 
 /// The hardware whose built-in compute model is nearest to the samples, once it is scaled.
 [[nodiscard]] std::string_view nearest_hardware(const ComputeSamples& samples);

@@ -169,8 +169,8 @@ struct CommNetworkSizes {
                                          std::span<const CommSamples> samples,
                                          const TrainingOptions& options = calibration_options());
 
-struct TrainedAllReduce {
-  AllReduceModel model;
+struct TrainedCollective {
+  CollectiveModel model;
   TrainingSummary
       summary;  ///< Tested on each fifth sample of a device count, fitted to the others.
 };
@@ -178,7 +178,7 @@ struct TrainedAllReduce {
 /// Fits a line to the samples of each device count, so that the squares of the errors in relation
 /// to the costs are least; errors above 10 % count in proportion. Throws Error if a device count
 /// has fewer than 5 samples, or all of one size.
-[[nodiscard]] TrainedAllReduce train_all_reduce(const AllReduceSamples& samples);
+[[nodiscard]] TrainedCollective train_collective(const CollectiveSamples& samples);
 
 struct TrainedKindPrices {
   KindPrices prices;

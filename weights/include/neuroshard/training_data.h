@@ -5,6 +5,8 @@
 #include <filesystem>
 #include <map>
 #include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "neuroshard/sharding_kind.h"
@@ -42,9 +44,10 @@ struct CommSamples {
   }
 };
 
-/// Measured costs of the all-reduce of dense gradients, and of the optimizer's pass over all
-/// weights (AllReduceModel). All arrays are [samples].
-struct AllReduceSamples {
+/// Measured costs of a collective: the all-reduce of dense gradients with the optimizer's pass over
+/// all weights, or the exchange of ids. All arrays are [samples].
+struct CollectiveSamples {
+  std::string kind = "all-reduce";  ///< Or "ids".
   std::vector<int> devices;
   std::vector<double> bytes;
   std::vector<float> cost_ms;
@@ -79,8 +82,9 @@ using KindSamples = std::map<ShardingKind, std::vector<KindSample>>;
     std::span<const std::filesystem::path> folders);
 
 /// `data.txt`, a line `devices bytes cost_ms` a sample.
-[[nodiscard]] AllReduceSamples read_all_reduce_samples(
-    std::span<const std::filesystem::path> folders);
+/// `kind`: CollectiveSamples::kind.
+[[nodiscard]] CollectiveSamples read_collective_samples(
+    std::span<const std::filesystem::path> folders, std::string_view kind = "all-reduce");
 
 /// `data.txt`, a line `kind devices samples dim pooling_factor cost_ms` a sample; `kind` is row,
 /// table_row or replicate.

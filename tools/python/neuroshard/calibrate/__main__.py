@@ -69,6 +69,7 @@ def parser() -> argparse.ArgumentParser:
                       "default: 400 on GPUs, 160 on CPUs")  # fmt: skip
     made.add_argument("--comm-samples", type=int, metavar="N", help="all-to-alls to time")
     made.add_argument("--all-reduce-samples", type=int, metavar="N", help="all-reduces to time")
+    made.add_argument("--id-samples", type=int, metavar="N", help="exchanges of ids to time")
     made.add_argument(
         "--check-tasks", type=int, default=3, metavar="N",
         help=f"tasks to draw from the same tables; for each, and for --task, {len(ALGORITHMS)} plans are run and "
@@ -101,6 +102,7 @@ def settings_of(options: argparse.Namespace, ranks: Ranks, task_batch: int | Non
         "slice_samples": None if options.samples is None else max(1, options.samples // 3),
         "comm_samples": options.comm_samples,
         "all_reduce_samples": options.all_reduce_samples,
+        "id_samples": options.id_samples,
         "memory_bytes": None if options.memory_gib is None else int(options.memory_gib * GIB),
         "seed": options.seed,
     }
@@ -111,6 +113,7 @@ def settings_of(options: argparse.Namespace, ranks: Ranks, task_batch: int | Non
         ("samples", settings.compute_samples, 1),
         ("comm-samples", settings.comm_samples, 1),
         ("all-reduce-samples", settings.all_reduce_samples, 1),
+        ("id-samples", settings.id_samples, 1),
         ("memory-gib", settings.memory_bytes, 1),
         ("seed", settings.seed, 0),
         ("check-tasks", options.check_tasks, 0),

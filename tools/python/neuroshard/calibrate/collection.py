@@ -10,8 +10,8 @@ from typing import Any, Protocol
 
 import torch
 
-from neuroshard._core import AllReduceFolder, CommFolder, ComputeFolder, Table
-from neuroshard.calibrate.collectives import BATCH, Collectives
+from neuroshard._core import CollectiveFolder, CommFolder, ComputeFolder, Table
+from neuroshard.calibrate.collectives import BATCH, ID_BYTES, Collectives
 from neuroshard.calibrate.operators import operator_cases, operators_ms
 from neuroshard.calibrate.settings import Settings
 from neuroshard.errors import Error
@@ -112,7 +112,7 @@ class Collection:
             self.compute_kind("compute_slices", settings.slice_samples, settings.max_slices, True),
         ]
         if self.ranks.size > 1:
-            kinds += [self.comm_kind(), self.all_reduce_kind()]
+            kinds += [self.comm_kind(), self.all_reduce_kind(), self.ids_kind()]
         return kinds
 
     def collect(self, folder: Path) -> list[Path]:
@@ -201,7 +201,7 @@ class Collection:
             settings.comm_samples,
             lambda path: CommFolder(
                 path,
-                self.description(BATCH),
+                {**self.description(BATCH), "exchange": "of TorchRec"},
                 settings.seed,
                 devices=self.ranks.size,
                 max_dim_sum=most_columns,
@@ -214,17 +214,27 @@ class Collection:
 
     def all_reduce_kind(self) -> Kind:
         settings = self.settings
+        measure = self.collectives.all_reduce_ms
+        return self.collective_kind("all-reduce", settings.all_reduce_samples, settings.max_all_reduce_bytes, measure)
+
+    def ids_kind(self) -> Kind:
+        settings = self.settings
+        most_bytes = settings.max_lookups * ID_BYTES * settings.batch
+        return self.collective_kind("ids", settings.id_samples, most_bytes, self.collectives.ids_ms)
+
+    def collective_kind(self, kind: str, samples: int, most_bytes: int, measure: Callable[[int], float]) -> Kind:
         return Kind(
-            f"all_reduce_{self.ranks.size}",
-            settings.all_reduce_samples,
-            lambda path: AllReduceFolder(
+            f"{kind.replace('-', '_')}_{self.ranks.size}",
+            samples,
+            lambda path: CollectiveFolder(
                 path,
                 self.description(BATCH),
-                settings.seed,
+                self.settings.seed,
+                kind=kind,
                 devices=self.ranks.size,
-                max_bytes=settings.max_all_reduce_bytes,
+                max_bytes=most_bytes,
             ),
             lambda folder: folder.next(),
-            lambda size_bytes: self.ranks.gather(self.collectives.all_reduce_ms(size_bytes)),
+            lambda size_bytes: self.ranks.gather(measure(size_bytes)),
             lambda folder, times_ms: folder.append(statistics.median_low(times_ms)),
         )

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <string>
@@ -14,6 +15,13 @@ namespace {
 
 constexpr std::size_t kTestedOneIn = 5;
 
+/// As metadata name it.
+std::string network_of(const CollectiveSamples& samples) {
+  std::string name = samples.kind;
+  std::ranges::replace(name, '-', '_');
+  return name;
+}
+
 /// Weighted least squares of latency + rate * GiB, neither of them negative.
 class LineFit {
  public:
@@ -29,7 +37,7 @@ class LineFit {
   /// Nothing can be said if all sizes are one.
   [[nodiscard]] bool has_line() const { return spread() > 1e-12 * weights_ * squares_; }
 
-  [[nodiscard]] AllReduceModel::Line line() const {
+  [[nodiscard]] CollectiveModel::Line line() const {
     const double rate = (weights_ * products_ - sizes_ * costs_) / spread();
     const double latency = (costs_ - rate * sizes_) / weights_;
     if (latency < 0.0) return {0.0, products_ / squares_};
@@ -48,16 +56,16 @@ class LineFit {
 };
 
 /// Sample numbers by device count.
-std::map<int, std::vector<std::size_t>> by_device_count(const AllReduceSamples& samples) {
+std::map<int, std::vector<std::size_t>> by_device_count(const CollectiveSamples& samples) {
   std::map<int, std::vector<std::size_t>> by_devices;
   for (std::size_t i = 0; i < samples.size(); ++i) {
     if (!(samples.cost_ms[i] > 0.0F)) {
-      throw Error("all-reduce sample " + std::to_string(i) +
+      throw Error(samples.kind + " sample " + std::to_string(i) +
                   ": costs nothing; remove it or measure it again");
     }
     by_devices[samples.devices[i]].push_back(i);
   }
-  if (by_devices.empty()) throw Error("there are no all-reduce samples; give at least 5");
+  if (by_devices.empty()) throw Error("there are no " + samples.kind + " samples; give at least 5");
   return by_devices;
 }
 
@@ -72,12 +80,12 @@ std::vector<std::size_t> without_part(const std::vector<std::size_t>& all, std::
 
 /// Errors beyond a share of the cost count in proportion, not by their squares (Huber): where
 /// ranks wait for processors a few samples are many times too long.
-AllReduceModel::Line fitted_line(const AllReduceSamples& samples, int devices,
-                                 const std::vector<std::size_t>& used) {
+CollectiveModel::Line fitted_line(const CollectiveSamples& samples, int devices,
+                                  const std::vector<std::size_t>& used) {
   constexpr double kFarOff = 0.1;
   constexpr int kFits = 20;
   std::vector<double> importances(used.size(), 1.0);
-  AllReduceModel::Line line;
+  CollectiveModel::Line line;
   for (int round = 0; round < kFits; ++round) {
     LineFit fit;
     for (std::size_t k = 0; k < used.size(); ++k) {
@@ -85,32 +93,30 @@ AllReduceModel::Line fitted_line(const AllReduceSamples& samples, int devices,
               samples.cost_ms[used[k]], importances[k]);
     }
     if (!fit.has_line()) {
-      throw Error("all-reduce samples of " + std::to_string(devices) +
+      throw Error(samples.kind + " samples of " + std::to_string(devices) +
                   " devices: all are of one size; give several");
     }
     line = fit.line();
-    const AllReduceModel model{{{devices, line}}};
+    const CollectiveModel model{{{devices, line}}};
     for (std::size_t k = 0; k < used.size(); ++k) {
       const double cost_ms = samples.cost_ms[used[k]];
-      const double error =
-          std::abs(model.all_reduce_ms(devices, samples.bytes[used[k]]) / cost_ms - 1.0);
+      const double error = std::abs(model.cost_ms(devices, samples.bytes[used[k]]) / cost_ms - 1.0);
       importances[k] = error <= kFarOff ? 1.0 : kFarOff / error;
     }
   }
   return line;
 }
 
-AllReduceModel scaled_to(const AllReduceModel& start, const AllReduceSamples& samples,
-                         const std::vector<std::size_t>& used) {
+CollectiveModel scaled_to(const CollectiveModel& start, const CollectiveSamples& samples,
+                          const std::vector<std::size_t>& used) {
   std::vector<float> measured_ms;
   std::vector<float> predicted_ms;
   for (const std::size_t i : used) {
     measured_ms.push_back(samples.cost_ms[i]);
-    predicted_ms.push_back(
-        static_cast<float>(start.all_reduce_ms(samples.devices[i], samples.bytes[i])));
+    predicted_ms.push_back(static_cast<float>(start.cost_ms(samples.devices[i], samples.bytes[i])));
   }
   const double factor = training::fitted_factor(measured_ms, predicted_ms);
-  AllReduceModel scaled = start;
+  CollectiveModel scaled = start;
   for (auto& [devices, line] : scaled.lines) {
     line.latency_ms *= factor;
     line.ms_per_gib *= factor;
@@ -119,23 +125,23 @@ AllReduceModel scaled_to(const AllReduceModel& start, const AllReduceSamples& sa
 }
 
 /// Predictions of `model` for the samples of each fifth, from number `part` on.
-void predict_part(const AllReduceModel& model, const AllReduceSamples& samples,
+void predict_part(const CollectiveModel& model, const CollectiveSamples& samples,
                   const std::vector<std::size_t>& all, std::size_t part, TestResult& test) {
   for (std::size_t k = part; k < all.size(); k += kTestedOneIn) {
     test.measured_ms.push_back(samples.cost_ms[all[k]]);
     test.predicted_ms.push_back(
-        static_cast<float>(model.all_reduce_ms(samples.devices[all[k]], samples.bytes[all[k]])));
+        static_cast<float>(model.cost_ms(samples.devices[all[k]], samples.bytes[all[k]])));
   }
 }
 
 }  // namespace
 
-TrainedAllReduce train_all_reduce(const AllReduceSamples& samples) {
-  TrainedAllReduce trained;
-  trained.summary.network = "all_reduce";
+TrainedCollective train_collective(const CollectiveSamples& samples) {
+  TrainedCollective trained;
+  trained.summary.network = network_of(samples);
   for (const auto& [devices, all] : by_device_count(samples)) {
     if (all.size() < kTestedOneIn) {
-      throw Error("all-reduce samples of " + std::to_string(devices) + " devices: there are " +
+      throw Error(samples.kind + " samples of " + std::to_string(devices) + " devices: there are " +
                   std::to_string(all.size()) + "; give at least " + std::to_string(kTestedOneIn));
     }
     TestResult test{devices, {}, {}, {}};
@@ -152,19 +158,19 @@ TrainedAllReduce train_all_reduce(const AllReduceSamples& samples) {
   return trained;
 }
 
-FittedAllReduce fit_all_reduce(const AllReduceModel* start, const AllReduceSamples& samples) {
+FittedCollective fit_collective(const CollectiveModel* start, const CollectiveSamples& samples) {
   const auto by_devices = by_device_count(samples);
   std::vector<std::size_t> everything;
   for (const auto& [devices, all] : by_devices) {
     if (all.size() < training::Calibration::kFewestSamples) {
-      throw Error("all-reduce samples of " + std::to_string(devices) + " devices: there are " +
+      throw Error(samples.kind + " samples of " + std::to_string(devices) + " devices: there are " +
                   std::to_string(all.size()) + "; give at least " +
                   std::to_string(training::Calibration::kFewestSamples));
     }
     everything.insert(everything.end(), all.begin(), all.end());
   }
   const auto model_of = [&](Recipe recipe, const auto& used_of) {
-    AllReduceModel model;
+    CollectiveModel model;
     if (start != nullptr) {
       std::vector<std::size_t> used;
       for (const auto& [devices, all] : by_devices) {
@@ -180,12 +186,12 @@ FittedAllReduce fit_all_reduce(const AllReduceModel* start, const AllReduceSampl
     }
     return model;
   };
-  FittedAllReduce fitted;
+  FittedCollective fitted;
   for (const Recipe recipe : {Recipe::kScaled, Recipe::kTrained}) {
     if (recipe == Recipe::kScaled && start == nullptr) continue;
     std::map<int, TestResult> tests;
     for (std::size_t part = 0; part < kTestedOneIn; ++part) {
-      const AllReduceModel model = model_of(
+      const CollectiveModel model = model_of(
           recipe, [part](const std::vector<std::size_t>& all) { return without_part(all, part); });
       for (const auto& [devices, all] : by_devices) {
         tests[devices].devices = devices;
@@ -210,7 +216,7 @@ FittedAllReduce fit_all_reduce(const AllReduceModel* start, const AllReduceSampl
   }
   fitted.model = model_of(fitted.fit.recipe, [](const auto& all) { return all; });
   TrainingSummary& summary = fitted.fit.summary;
-  summary.network = "all_reduce";
+  summary.network = network_of(samples);
   summary.train_samples = summary.valid_samples = summary.test_samples = everything.size();
   summary.epochs = 1;
   summary.best_epoch = 1;

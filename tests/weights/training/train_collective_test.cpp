@@ -15,8 +15,8 @@ using ::testing::HasSubstr;
 using testing::kGib;
 using testing::message_of;
 
-AllReduceSamples samples_of(const AllReduceModel& model, double error) {
-  AllReduceSamples samples;
+CollectiveSamples samples_of(const CollectiveModel& model, double error) {
+  CollectiveSamples samples;
   for (const auto& [devices, line] : model.lines) {
     for (int i = 0; i < 40; ++i) {
       const double bytes = std::exp2(20.0 + i / 4.0);
@@ -30,11 +30,11 @@ AllReduceSamples samples_of(const AllReduceModel& model, double error) {
   return samples;
 }
 
-const AllReduceModel kTrueLines{.lines = {{2, {0.05, 5.0}}, {64, {0.2, 20.0}}}};
+const CollectiveModel kTrueLines{.lines = {{2, {0.05, 5.0}}, {64, {0.2, 20.0}}}};
 
 TEST(TrainAllReduce, FindsTheLines) {
-  const TrainedAllReduce exact = train_all_reduce(samples_of(kTrueLines, 0.0));
-  const TrainedAllReduce noisy = train_all_reduce(samples_of(kTrueLines, 0.02));
+  const TrainedCollective exact = train_collective(samples_of(kTrueLines, 0.0));
+  const TrainedCollective noisy = train_collective(samples_of(kTrueLines, 0.02));
   ASSERT_EQ(exact.model.lines.size(), 2U);
   for (const auto& [devices, line] : kTrueLines.lines) {
     EXPECT_NEAR(exact.model.lines.at(devices).latency_ms, line.latency_ms, 1e-5);
@@ -49,9 +49,9 @@ TEST(TrainAllReduce, FindsTheLines) {
 
 // As where ranks wait for processors that others have.
 TEST(TrainAllReduce, AFewSamplesThatTookManyTimesAsLongHardlyCount) {
-  AllReduceSamples samples = samples_of(kTrueLines, 0.02);
+  CollectiveSamples samples = samples_of(kTrueLines, 0.02);
   for (std::size_t i = 1; i < samples.size(); i += 6) samples.cost_ms[i] *= 8.0F;
-  const AllReduceModel model = train_all_reduce(samples).model;
+  const CollectiveModel model = train_collective(samples).model;
   for (const auto& [devices, line] : kTrueLines.lines) {
     EXPECT_NEAR(model.lines.at(devices).latency_ms, line.latency_ms, 0.1 * line.latency_ms);
     EXPECT_NEAR(model.lines.at(devices).ms_per_gib, line.ms_per_gib, 0.1 * line.ms_per_gib);
@@ -60,16 +60,16 @@ TEST(TrainAllReduce, AFewSamplesThatTookManyTimesAsLongHardlyCount) {
 
 TEST(TrainAllReduce, RefusesSamplesThatMakeNoLine) {
   const auto error = [](auto change) {
-    AllReduceSamples samples = samples_of(kTrueLines, 0.0);
+    CollectiveSamples samples = samples_of(kTrueLines, 0.0);
     change(samples);
-    return message_of([&] { (void)train_all_reduce(samples); });
+    return message_of([&] { (void)train_collective(samples); });
   };
-  EXPECT_THAT(error([](AllReduceSamples& s) { s = {}; }), HasSubstr("no all-reduce samples"));
-  EXPECT_THAT(error([](AllReduceSamples& s) { s.bytes.assign(s.size(), 8.0); }),
+  EXPECT_THAT(error([](CollectiveSamples& s) { s = {}; }), HasSubstr("no all-reduce samples"));
+  EXPECT_THAT(error([](CollectiveSamples& s) { s.bytes.assign(s.size(), 8.0); }),
               HasSubstr("2 devices: all are of one size"));
-  EXPECT_THAT(error([](AllReduceSamples& s) { s.devices[0] = 3; }),
+  EXPECT_THAT(error([](CollectiveSamples& s) { s.devices[0] = 3; }),
               HasSubstr("3 devices: there are 1"));
-  EXPECT_THAT(error([](AllReduceSamples& s) { s.cost_ms[7] = 0.0F; }),
+  EXPECT_THAT(error([](CollectiveSamples& s) { s.cost_ms[7] = 0.0F; }),
               HasSubstr("sample 7: costs"));
 }
 

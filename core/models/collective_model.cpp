@@ -1,4 +1,4 @@
-#include "neuroshard/all_reduce_model.h"
+#include "neuroshard/collective_model.h"
 
 #include <cmath>
 #include <iterator>
@@ -10,18 +10,18 @@
 namespace neuroshard {
 namespace {
 
-double milliseconds(const AllReduceModel::Line& line, double bytes) {
+double milliseconds(const CollectiveModel::Line& line, double bytes) {
   return line.latency_ms + line.ms_per_gib * (bytes / static_cast<double>(bytes_from_gib(1.0)));
 }
 
 }  // namespace
 
-double AllReduceModel::all_reduce_ms(int devices, double bytes) const {
+double CollectiveModel::cost_ms(int devices, double bytes) const {
   if (!(bytes >= 0.0) || !std::isfinite(bytes)) {
-    throw Error("all-reduce of " + std::to_string(bytes) +
+    throw Error("a collective of " + std::to_string(bytes) +
                 " bytes; give a number that is finite and not negative");
   }
-  if (lines.empty()) throw Error("the all-reduce model has no line; train one");
+  if (lines.empty()) throw Error("the model of a collective has no line; train one");
   if (bytes == 0.0) return 0.0;
   const auto above = lines.lower_bound(devices);
   if (above == lines.end()) return milliseconds(lines.rbegin()->second, bytes);
@@ -33,17 +33,16 @@ double AllReduceModel::all_reduce_ms(int devices, double bytes) const {
          part * milliseconds(above->second, bytes);
 }
 
-void validate(const AllReduceModel& model, const std::string& where) {
-  const std::string label = (where.empty() ? "" : where + ": ") + "all-reduce model";
-  if (model.lines.empty()) throw Error(label + ": has no line; train it on samples");
+void validate(const CollectiveModel& model, const std::string& name) {
+  if (model.lines.empty()) throw Error(name + ": has no line; train it on samples");
   for (const auto& [devices, line] : model.lines) {
     if (devices < 1 || devices > kMostDevicesOfModels) {
-      throw Error(label + ": has a line for " + std::to_string(devices) +
+      throw Error(name + ": has a line for " + std::to_string(devices) +
                   " devices; give between 1 and " + std::to_string(kMostDevicesOfModels));
     }
     for (const double number : {line.latency_ms, line.ms_per_gib}) {
       if (std::isfinite(number) && number >= 0.0) continue;
-      throw Error(label + ", line for " + std::to_string(devices) + " devices: is " +
+      throw Error(name + ", line for " + std::to_string(devices) + " devices: is " +
                   std::to_string(line.latency_ms) + " ms and " + std::to_string(line.ms_per_gib) +
                   " ms per GiB; both must be finite and not negative");
     }
