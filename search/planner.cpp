@@ -343,7 +343,7 @@ PlanResult Planner::Impl::plan_anew(const Task& stated, const PlanRequest& reque
   if (options.algorithm != Algorithm::kNeuroshard) return plan_by_baseline(planned, request);
   Starts starts;
   if (plainer && *plainer && (*plainer)->plan) {
-    starts.known = &*(*plainer)->plan;
+    starts.plainer = &*(*plainer)->plan;
   }
   if (searches_published(planned, effort)) starts.published = search_published;
   PlanResult result = plan_by_portfolio(planned, request, starts, effort, team_of_plan);

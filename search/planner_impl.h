@@ -85,8 +85,8 @@ struct Planner::Impl {
   }
   /// A Portfolio is given these beside the task.
   struct Starts {
-    const Plan* known = nullptr;  ///< A valid plan, than which none is to be dearer.
-    Published published{};        ///< By that search; empty: not to be beaten.
+    const Plan* plainer = nullptr;  ///< Of plan_of_plainer_task().
+    Published published{};          ///< By that search; empty: not to be beaten.
   };
   /// Algorithm::kNeuroshard.
   PlanResult plan_by_portfolio(const Task& task, const PlanRequest& request, const Starts& starts,

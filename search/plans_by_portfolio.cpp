@@ -53,7 +53,7 @@ PlanResult Planner::Impl::plan_by_portfolio(const Task& task, const PlanRequest&
       if (!stop.reached()) consider(place_by_baseline(task, baseline, 0, stop));
     }
   }
-  if (starts.known != nullptr) consider(*starts.known);
+  if (starts.plainer != nullptr) found.consider_plainer(*starts.plainer);
   const Portfolio portfolio{.backend = *cpu,
                             .task = task,
                             .ways = ways,

@@ -7,6 +7,9 @@
 
 namespace neuroshard {
 
+// Costs closer than that are equal to models whose errors are some tenths of a percent.
+static constexpr double kTellApart = 1e-4;
+
 BestPlans::BestPlans(const Backend& backend, const Task& task, const PlanRequest& request,
                      PlanResult known)
     : BestPlans(backend, task, request) {
@@ -32,6 +35,8 @@ void BestPlans::consider(Plan plan) {
   if (!cost.fits_memory) return;
   const double ms = compared_ms(plan, cost);
   if (best_.plan && ms >= best_ms_) return keep_alternative({std::move(plan), std::move(cost)});
+  if (best_is_plainer_ && ms >= best_ms_ * (1.0 - kTellApart)) return;
+  best_is_plainer_ = false;
   best_ms_ = ms;
   if (best_.plan) {
     CostedPlan second{*std::exchange(best_.plan, std::move(plan)),
@@ -48,6 +53,11 @@ void BestPlans::consider(Plan plan) {
     request_.on_improvement(
         {.plan = *best_.plan, .cost = best_.cost, .elapsed_ms = elapsed_ms(), .stage = stage_});
   }
+}
+
+void BestPlans::consider_plainer(const Plan& plan) {
+  consider(plan);
+  best_is_plainer_ = best_.plan == plan;
 }
 
 void BestPlans::keep_alternative(CostedPlan plan) {

@@ -23,6 +23,9 @@ class BestPlans {
   void begin(SearchStage stage) { stage_ = stage; }
   /// Prices `plan`, which is valid, and keeps it if it fits.
   void consider(Plan plan);
+  /// The same of a plan that heeds less of the task. Others replace it if they are cheaper by what
+  /// cost models can tell apart.
+  void consider_plainer(const Plan& plan);
 
   [[nodiscard]] bool empty() const { return !best_.plan; }
   [[nodiscard]] const PlanResult& best() const { return best_; }
@@ -45,7 +48,8 @@ class BestPlans {
   SearchStage stage_ = SearchStage::kUniform;
   Clock::time_point start_ = Clock::now();
   PlanResult best_;
-  double best_ms_ = 0.0;  ///< compared_ms() of the best.
+  double best_ms_ = 0.0;          ///< compared_ms() of the best.
+  bool best_is_plainer_ = false;  ///< It is from consider_plainer().
 };
 
 /// Adds the work of another search to `all`, with its warning.

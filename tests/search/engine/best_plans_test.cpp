@@ -1,0 +1,72 @@
+#include "search/engine/best_plans.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "neuroshard/simulator.h"
+#include "neuroshard/weights.h"
+#include "search/random_layouts.h"
+
+namespace neuroshard {
+namespace {
+
+/// Tables that are alike, the last of which has a few rows more.
+Task nearly_equal_tables() {
+  Task task;
+  task.devices = 2;
+  task.memory_bytes = bytes_from_gib(10.0);
+  task.tables.resize(5);
+  for (Table& table : task.tables) {
+    table.rows = 1'000'000;
+    table.dim = 64;
+    table.pooling_factor = 10.0;
+    table.access_histogram[2] = 1.0;
+  }
+  task.tables.back().rows += 100;
+  return task;
+}
+
+TEST(BestPlans, OneThatHeedsLessGivesWayToWhatModelsCanTellApart) {
+  const Task task = nearly_equal_tables();
+  const CpuBackend backend = testing::cpu_backend_of(builtin_weights());
+  const auto placed = [&](std::vector<std::vector<int>> shards) {
+    return Plan{.slices = whole_tables(task), .shards = std::move(shards)};
+  };
+  const auto ms = [&](const Plan& plan) { return simulate(backend, task, plan).slowest_ms(); };
+  const Plan plainer = placed({{0, 1, 4}, {2, 3}});
+  const Plan hardly_cheaper = placed({{0, 1, 2}, {3, 4}});
+  Plan cheaper = placed({{0, 1, 4}, {2, 3, 5}});
+  cheaper.slices.back().dim = 32;
+  cheaper.slices.push_back(cheaper.slices.back());
+  cheaper.slices.back().first_column = 32;
+  ASSERT_LT(ms(hardly_cheaper), ms(plainer));
+  ASSERT_GT(ms(hardly_cheaper), 0.9999 * ms(plainer));
+  ASSERT_LT(ms(cheaper), 0.99 * ms(plainer));
+
+  const PlanRequest request{.alternatives = 3};
+  BestPlans found(backend, task, request);
+  found.consider_plainer(plainer);
+  found.consider(hardly_cheaper);
+  EXPECT_EQ(found.best().plan, plainer);
+  EXPECT_TRUE(found.best().alternatives.empty());  // None is cheaper than the plan.
+  found.consider(cheaper);
+  EXPECT_EQ(found.best().plan, cheaper);
+}
+
+TEST(BestPlans, OthersGiveWayToAnyThatIsCheaper) {
+  const Task task = nearly_equal_tables();
+  const CpuBackend backend = testing::cpu_backend_of(builtin_weights());
+  const PlanRequest request{.alternatives = 3};
+  BestPlans found(backend, task, request);
+  for (const auto& shards : {std::vector<std::vector<int>>{{0, 1, 4}, {2, 3}},
+                             std::vector<std::vector<int>>{{0, 1, 2}, {3, 4}}}) {
+    const Plan plan{.slices = whole_tables(task), .shards = shards};
+    found.consider(plan);
+    EXPECT_EQ(found.best().plan, plan);
+  }
+  EXPECT_EQ(found.best().alternatives.size(), 1U);
+}
+
+}  // namespace
+}  // namespace neuroshard
