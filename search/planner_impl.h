@@ -85,7 +85,7 @@ struct Planner::Impl {
   }
   /// A Portfolio is given these beside the task.
   struct Starts {
-    const Plan* plainer = nullptr;  ///< Of plan_of_plainer_task().
+    const Plan* plainer = nullptr;  ///< That of plan_of_plainer_task().
     Published published{};          ///< By that search; empty: not to be beaten.
   };
   /// Algorithm::kNeuroshard.
