@@ -47,7 +47,7 @@ class DevicesOfApartTables {
   DevicesOfApartTables(const Task& task, const StopCondition& stop)
       : task_(task),
         apart_(task),
-        rooms_(rooms_bytes(task)),
+        rooms_(even_rooms_bytes(task)),
         free_(rooms_),
         taken_(apart_.groups(), DeviceSet(rooms_.size())),
         budget_(kMostSteps, stop) {

@@ -107,7 +107,7 @@ std::optional<Plan> place_by_baseline(const Task& task, Algorithm algorithm, std
   for (std::size_t d = 0; is_compute_key(algorithm) && d < task.device_list.size(); ++d) {
     speeds[d] = task.device_list[d].speed;
   }
-  std::vector<std::int64_t> left = rooms_bytes(task);
+  std::vector<std::int64_t> left = even_rooms_bytes(task);
   std::vector<std::size_t> with_room;
   std::vector<bool> allowed;
   std::mt19937_64 random(seed);

@@ -178,6 +178,8 @@ void add_task(Items& items, const Task& task) {
   if (task.host.bytes > 0) {
     items.add("host_memory", task.host.bytes, task.host.link_gb_s, name_of(task.host.policy));
     if (task.host.prefetch) items.add(kHostPrefetchField);
+    if (task.host.of_node) items.add(kHostNodeGbField);
+    if (task.host.ssd_bytes > 0) items.add(kSsdGbField, task.host.ssd_bytes, task.host.ssd_gb_s);
   }
   std::vector<std::uint64_t> tables;
   tables.reserve(task.tables.size());

@@ -24,7 +24,7 @@ std::optional<Plan> place_by_policy(const PackedPolicy& policy, const Task& task
   Plan plan;
   plan.slices = whole_tables(task);
   plan.shards.resize(devices);
-  std::vector<std::int64_t> left = rooms_bytes(task);
+  std::vector<std::int64_t> left = even_rooms_bytes(task);
   std::vector<bool> allowed;
   for (const std::size_t t : run->order()) {
     if (!budget.take(devices * kStepsOfLogit)) return std::nullopt;

@@ -14,8 +14,9 @@ std::optional<PlacementRules> placement_rules(const PieceCatalog& catalog, const
   if (has_equal_devices(task) && !any_limits_devices(task)) return std::nullopt;
   PlacementRules rules;
   rules.compute = compute_on_devices(task);
-  const std::int64_t largest = largest_room_bytes(task);
-  for (const std::int64_t room : rooms_bytes(task)) rules.base_bytes.push_back(largest - room);
+  const std::vector<std::int64_t> rooms = even_rooms_bytes(task);
+  const std::int64_t largest = std::ranges::max(rooms);
+  for (const std::int64_t room : rooms) rules.base_bytes.push_back(largest - room);
   rules.set_of_piece.assign(catalog.size(), PlacementRules::kAnyDevice);
   std::map<DeviceSet, int> known;
   for (std::size_t table = 0; table < catalog.tables(); ++table) {

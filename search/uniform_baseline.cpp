@@ -90,7 +90,7 @@ std::optional<Plan> plan_of_uniform_width(const Task& task, int width, const Sto
   for (std::uint32_t d = 0; d < plan.shards.size(); ++d) waiting.emplace_back(0, d);
   std::priority_queue<ByDimSum, std::vector<ByDimSum>, std::greater<>> open({}, std::move(waiting));
   std::vector<ByDimSum> full;  // For slices of the table at hand.
-  std::vector<std::int64_t> left = rooms_bytes(task);
+  std::vector<std::int64_t> left = even_rooms_bytes(task);
   std::vector<bool> allowed;
   StepBudget budget(StepBudget::kAnySteps, stop);
   for (const std::uint32_t t : table_order(task, width)) {

@@ -171,6 +171,20 @@ void add_host_memory(Task& task, std::uint64_t seed) {
                .link_gb_s = std::exp2(uniform(random, -1.0, 6.0)),
                .policy = random() % 2 == 0 ? HostPolicy::kLru : HostPolicy::kStatic,
                .prefetch = random() % 2 == 0};
+  std::mt19937_64 of_tiers(seed * 0x9E3779B97F4A7C15U + 4);
+  task.host.of_node = of_tiers() % 3 == 0;
+  if (task.host.of_node) {
+    const int nodes = (task.devices - 1) / task.devices_per_node + 1;
+    task.host.bytes = 1 + static_cast<std::int64_t>(uniform(of_tiers, 0.9, 2.0) *
+                                                    static_cast<double>(total) / nodes);
+  }
+  if (of_tiers() % 2 == 0) {
+    task.host.bytes =
+        1 + static_cast<std::int64_t>(uniform(of_tiers, 0.02, 0.6) * static_cast<double>(total)) /
+                (task.host.of_node ? 1 : task.devices);
+    task.host.ssd_bytes = 1 + total;
+    task.host.ssd_gb_s = std::exp2(uniform(of_tiers, -1.0, 4.0));
+  }
   for (Table& table : task.tables) {
     if (random() % 2 == 0) {
       table.popularity = zipf_popularity(table.rows, uniform(random, 0.0, 2.0));

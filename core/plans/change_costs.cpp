@@ -6,6 +6,7 @@
 #include "core/models/cost_range.h"
 #include "core/models/final_cost.h"
 #include "core/plans/iteration.h"
+#include "core/tables/host_shares.h"
 
 namespace neuroshard {
 
@@ -100,7 +101,8 @@ float ChangeCosts::fetched_ms(std::size_t device, const ChangeShard& shard) cons
   HostCurve sum;
   for (const std::uint32_t piece : shard) sum.add(pieces_.host_curve(piece));
   const std::int64_t room = hbm_room_bytes(task_, device) - replica_bytes_;
-  return static_cast<float>(fetch_ms(sum, host_point(sum, room, task_.host), task_.host));
+  const HostMemory host = host_of_device(task_);
+  return static_cast<float>(fetch_ms(sum, host_point(sum, room, host), host));
 }
 
 std::vector<float> ChangeCosts::compute_of(const std::vector<const ChangeShard*>& shards) const {

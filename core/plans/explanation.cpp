@@ -9,6 +9,7 @@
 #include "core/plans/change_costs.h"
 #include "core/plans/deduplicated_task.h"
 #include "core/plans/hot_rows.h"
+#include "core/tables/host_shares.h"
 #include "core/tables/table_rules.h"
 #include "neuroshard/error.h"
 #include "neuroshard/simulator.h"
@@ -114,10 +115,22 @@ class UndoneCuts {
     return one;
   }
 
+  /// That other devices of its node take of the memory which they share.
+  [[nodiscard]] std::int64_t host_bytes_of_others(std::size_t device) const {
+    const auto of_node = static_cast<std::size_t>(task_.devices_per_node);
+    std::int64_t bytes = -plan_.cost.devices[device].host_bytes;
+    for (std::size_t d = 0; d < plan_.cost.devices.size(); ++d) {
+      if (d / of_node == device / of_node) bytes += plan_.cost.devices[d].host_bytes;
+    }
+    return bytes;
+  }
+
   [[nodiscard]] bool may_hold_all(std::size_t device) const {
     const Table& table = task_.tables[static_cast<std::size_t>(table_)];
     const DeviceCost& there = plan_.cost.devices[device];
-    std::int64_t bytes = there.memory_bytes + there.host_bytes + table.size_bytes();
+    std::int64_t bytes =
+        there.memory_bytes + there.host_bytes + there.ssd_bytes + table.size_bytes();
+    if (pools_host_memory(task_)) bytes += host_bytes_of_others(device);
     for (const TableSlice& slice : slices_[device]) {
       if (slice.table == table_) bytes -= slice_bytes(task_, slice);
     }

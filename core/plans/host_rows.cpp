@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "core/plans/slice_tables.h"
+#include "core/tables/host_shares.h"
 
 namespace neuroshard {
 namespace {
@@ -37,6 +38,9 @@ Bookkeeping bookkeeping_of(HostPolicy policy) {
 
 /// A row comes, and the one whose place it takes goes back.
 constexpr double kWays = 2.0;
+/// An SSD reads whole blocks, and RocksDB, where FBGEMM has its rows, blocks of this size. It
+/// writes many rows at once.
+constexpr double kBytesOfBlock = 4096.0;
 constexpr double kBytesOfGb = 1e9;
 constexpr double kMsOfSecond = 1e3;
 /// A scattered row takes no less, however short it is: bench/results/nvidia-h200/host_rows.md.
@@ -81,28 +85,54 @@ RowReuse::Rows rows_with_room(HostPolicy policy, const RowReuse& reuse, double r
 
 }  // namespace
 
-double HostPoint::of(const HostCurve::Bytes& bytes) const {
+double CurvePlace::of(const HostCurve::Bytes& bytes) const {
   const auto at = static_cast<double>(bytes[below]);
   return part == 0.0 ? at : std::lerp(at, static_cast<double>(bytes[below + 1]), part);
 }
 
+/// Where a curve that falls is at `bytes`.
+static CurvePlace place_of(const HostCurve::Bytes& curve, double bytes) {
+  const auto above = std::partition_point(curve.begin(), curve.end() - 1, [&](std::int64_t at) {
+    return static_cast<double>(at) > bytes;
+  });
+  if (above == curve.begin()) return {.below = 0};
+  const auto before = static_cast<double>(*(above - 1));
+  return {.below = static_cast<std::size_t>(above - curve.begin()) - 1,
+          .part = (before - bytes) / (before - static_cast<double>(*above))};
+}
+
 HostPoint host_point(const HostCurve& curve, std::int64_t room_bytes, const HostMemory& host) {
   HostPoint point;
+  auto& [below, part] = point.hbm;
   if (curve.hbm.front() > room_bytes) {
-    point.below = 0;
+    below = 0;
     point.missing_bytes = curve.hbm.front() - room_bytes;
   } else if (curve.hbm.back() > room_bytes) {
     const auto above = std::ranges::upper_bound(curve.hbm, room_bytes);
-    point.below = static_cast<std::size_t>(above - curve.hbm.begin()) - 1;
-    point.part = static_cast<double>(room_bytes - curve.hbm[point.below]) /
-                 static_cast<double>(*above - curve.hbm[point.below]);
+    below = static_cast<std::size_t>(above - curve.hbm.begin()) - 1;
+    part = static_cast<double>(room_bytes - curve.hbm[below]) /
+           static_cast<double>(*above - curve.hbm[below]);
   }
-  point.missing_bytes += std::max<std::int64_t>(0, curve.host[point.below] - host.bytes);
+  const std::int64_t in_host_alone = curve.host.back();
+  point.missing_bytes +=
+      std::max({std::int64_t{0}, point.host_bytes(curve) - host.bytes - host.ssd_bytes,
+                in_host_alone - host.bytes});
+  if (host.ssd_bytes == 0) return point;
+  const double on_ssd = point.hbm.of(curve.host) - static_cast<double>(host.bytes);
+  if (on_ssd > 0.0) {
+    point.memory = place_of(curve.host, on_ssd + static_cast<double>(in_host_alone));
+  }
   return point;
 }
 
+double ssd_ms(const HostCurve& curve, const HostPoint& point, const HostMemory& host) {
+  if (host.ssd_bytes == 0) return 0.0;
+  return point.memory.of(curve.ssd) / (host.ssd_gb_s * kBytesOfGb) * kMsOfSecond;
+}
+
 double fetch_ms(const HostCurve& curve, const HostPoint& point, const HostMemory& host) {
-  return point.of(curve.fetched) / (host.link_gb_s * kBytesOfGb) * kMsOfSecond;
+  return point.hbm.of(curve.fetched) / (host.link_gb_s * kBytesOfGb) * kMsOfSecond +
+         ssd_ms(curve, point, host);
 }
 
 const HostCurves::RowsOfTable& HostCurves::rows_of(const Table& table) {
@@ -136,6 +166,9 @@ HostCurve HostCurves::of(const Table& table, std::int64_t rows, const SliceMemor
   const double moved_bytes = std::max(row_bytes, kSecondsOfRow * host_.link_gb_s * kBytesOfGb);
   const auto [of_row, of_cached_row] = bookkeeping_of(host_.policy);
   const bool is_given = table.rules.hbm_share > 0.0;
+  const bool may_be_on_ssd = host_.ssd_bytes > 0 && !is_given;
+  // FBGEMM's managed caches copy rows that are all in the host. Caches above an SSD do not.
+  const bool copies = host_.policy == HostPolicy::kLru && !may_be_on_ssd;
   for (std::size_t i = 0; i + (is_given ? 0 : 1) < kHostPoints; ++i) {
     const double cached = known[i].in_hbm * share;
     const std::int64_t taken = rounded_up(cached * (row_bytes + of_cached_row) + all * of_row);
@@ -143,9 +176,10 @@ HostCurve HostCurves::of(const Table& table, std::int64_t rows, const SliceMemor
     if (taken >= stored && !is_given) break;
     curve.hbm[i] = taken + memory.buffer_bytes;
     curve.fetched[i] = rounded_up(known[i].fetched * share * moved_bytes * kWays);
-    // A cache has copies of rows that are all there.
-    curve.host[i] =
-        host_.policy == HostPolicy::kLru ? stored : stored - rounded_up(cached * row_bytes);
+    curve.host[i] = copies ? stored : stored - rounded_up(cached * row_bytes);
+    if (!may_be_on_ssd) continue;
+    const double read_bytes = std::max(row_bytes, kBytesOfBlock);
+    curve.ssd[i] = rounded_up(known[i].fetched * share * (read_bytes + row_bytes));
   }
   return curve;
 }
@@ -160,10 +194,28 @@ static double share_in_hbm(HostPolicy policy, std::int64_t rows, const SliceMemo
   return std::clamp(cached / (stored + all * of_cached_row), 0.0, 1.0);
 }
 
+/// What a node that devices share lacks, the one of them lacks that takes most of it.
+static void blame_pools(const Task& task, const std::vector<std::int64_t>& in_hosts,
+                        std::vector<HostedPlan::OfDevice>& devices) {
+  const std::vector<std::int64_t> nodes = pooled_bytes(task, in_hosts);
+  for (std::size_t node = 0; node < nodes.size(); ++node) {
+    const std::int64_t missing = pools_missing_bytes(task, {&nodes[node], 1});
+    const std::size_t first = node * static_cast<std::size_t>(task.devices_per_node);
+    const std::size_t end =
+        std::min(first + static_cast<std::size_t>(task.devices_per_node), devices.size());
+    const auto most = std::max_element(in_hosts.begin() + static_cast<std::ptrdiff_t>(first),
+                                       in_hosts.begin() + static_cast<std::ptrdiff_t>(end));
+    devices[static_cast<std::size_t>(most - in_hosts.begin())].missing_bytes += missing;
+  }
+}
+
 HostedPlan hosted_plan(const Task& task, const Plan& plan) {
   HostCurves curves(task);
+  const HostMemory host = host_of_device(task);
   HostedPlan hosted;
   hosted.hbm_shares.resize(plan.slices.size(), 1.0);
+  if (host.ssd_bytes > 0) hosted.ssd_shares.resize(plan.slices.size(), 0.0);
+  std::vector<std::int64_t> in_hosts;
   for (const TableSlice& slice : plan.slices) {
     hosted.memory.push_back(slice_memory(sized_table_of(task, slice), slice.dim));
   }
@@ -178,15 +230,24 @@ HostedPlan hosted_plan(const Task& task, const Plan& plan) {
       of_slices.push_back(curves.of(table, slice.rows, hosted.memory[i]));
       sum.add(of_slices.back());
     }
-    const HostPoint point = host_point(sum, hbm_room_bytes(task, device) - replicas, task.host);
-    hosted.devices.push_back({.fetch_ms = fetch_ms(sum, point, task.host),
-                              .host_bytes = static_cast<std::int64_t>(point.of(sum.host)),
-                              .missing_bytes = point.missing_bytes});
+    const HostPoint point = host_point(sum, hbm_room_bytes(task, device) - replicas, host);
+    const double on_ssd = point.ssd_bytes(sum);
+    hosted.devices.push_back(
+        {.fetch_ms = fetch_ms(sum, point, host),
+         .ssd_ms = ssd_ms(sum, point, host),
+         .host_bytes = static_cast<std::int64_t>(point.hbm.of(sum.host) - on_ssd),
+         .ssd_bytes = static_cast<std::int64_t>(on_ssd),
+         .missing_bytes = point.missing_bytes});
+    in_hosts.push_back(point.host_bytes(sum));
     for (std::size_t s = 0; s < of_slices.size(); ++s) {
-      if (point.of(of_slices[s].host) == 0.0) continue;
+      if (point.hbm.of(of_slices[s].host) == 0.0) continue;
       const auto i = static_cast<std::size_t>(plan.shards[device][s]);
       SliceMemory& memory = hosted.memory[i];
-      const auto in_hbm = static_cast<std::int64_t>(point.of(of_slices[s].hbm));
+      if (host.ssd_bytes > 0) {
+        const auto stored = static_cast<double>(memory.weight_bytes + memory.optimizer_bytes);
+        hosted.ssd_shares[i] = std::clamp(point.ssd_bytes(of_slices[s]) / stored, 0.0, 1.0);
+      }
+      const auto in_hbm = static_cast<std::int64_t>(point.hbm.of(of_slices[s].hbm));
       const double share = share_in_hbm(task.host.policy, plan.slices[i].rows, memory, in_hbm);
       hosted.hbm_shares[i] = share;
       memory.weight_bytes = std::llround(share * static_cast<double>(memory.weight_bytes));
@@ -194,6 +255,7 @@ HostedPlan hosted_plan(const Task& task, const Plan& plan) {
       memory.buffer_bytes = in_hbm - memory.weight_bytes - memory.optimizer_bytes;
     }
   }
+  blame_pools(task, in_hosts, hosted.devices);
   return hosted;
 }
 

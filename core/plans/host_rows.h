@@ -13,8 +13,9 @@
 namespace neuroshard {
 
 /// How much of tables is in HBM is one number for all slices of a device: for how many batches rows
-/// stay there. Curves are known at so many values of it: none, a twentieth of a batch and more,
-/// half as much again each time, and for good.
+/// stay there. How much is in HBM and the host together is another one. Curves are known at so many
+/// values of them: none, a twentieth of a batch and more, half as much again each time, and for
+/// good.
 inline constexpr std::size_t kHostPoints = 40;
 
 /// A slice, or a device with all of its slices, needs so much at each point.
@@ -24,7 +25,10 @@ struct HostCurve {
   /// Moved between the host and HBM in an iteration, in both directions. A row counts at least what
   /// the link moves in the time that a row takes.
   Bytes fetched{};
-  Bytes host{};  ///< In the host's memory.
+  Bytes host{};  ///< Elsewhere: in the host's memory. What is left at the end is there alone.
+  /// Moved between the host and the SSD in an iteration, in both directions, where rows stay in HBM
+  /// or the host for so long. Nothing if the task has no SSD.
+  Bytes ssd{};
 
   void add(const HostCurve& more, int sign = 1) {
     for (std::size_t i = 0; i < kHostPoints; ++i) {
@@ -32,25 +36,45 @@ struct HostCurve {
       fetched[i] += sign * more.fetched[i];
       host[i] += sign * more.host[i];
     }
+    if (more.ssd.front() == 0) return;
+    for (std::size_t i = 0; i < kHostPoints; ++i) ssd[i] += sign * more.ssd[i];
   }
 };
 
-/// Where on its curve a device is: with as much in HBM as there is room for.
-struct HostPoint {
+/// A place on a curve: at a point, or on the way to the next one.
+struct CurvePlace {
   std::size_t below = kHostPoints - 1;
-  double part = 0.0;               ///< So much of the way to the next point.
-  std::int64_t missing_bytes = 0;  ///< That have room neither in HBM nor in the host's memory.
+  double part = 0.0;  ///< So much of the way.
 
   [[nodiscard]] double of(const HostCurve::Bytes& bytes) const;
 };
 
-/// `room_bytes`: of HBM.
+/// Where on its curve a device is.
+struct HostPoint {
+  CurvePlace hbm;                  ///< With as much in HBM as there is room for.
+  CurvePlace memory;               ///< And with as much in HBM and the host.
+  std::int64_t missing_bytes = 0;  ///< That have room nowhere.
+
+  /// That wait elsewhere than in HBM, if they do not lie between two points.
+  [[nodiscard]] std::int64_t host_bytes(const HostCurve& curve) const {
+    return curve.host[hbm.below];
+  }
+  /// That wait on the SSD.
+  [[nodiscard]] double ssd_bytes(const HostCurve& curve) const {
+    return memory.of(curve.host) - static_cast<double>(curve.host.back());
+  }
+};
+
+/// `room_bytes`: of HBM. `host`: host_of_device().
 [[nodiscard]] HostPoint host_point(const HostCurve& curve, std::int64_t room_bytes,
                                    const HostMemory& host);
 
-/// Milliseconds that a device waits for its host.
+/// Milliseconds that a device waits for its host, `ssd_ms` included: a row on the SSD is read into
+/// the host's memory before it takes the link.
 [[nodiscard]] double fetch_ms(const HostCurve& curve, const HostPoint& point,
                               const HostMemory& host);
+/// Milliseconds that it waits for the SSD.
+[[nodiscard]] double ssd_ms(const HostCurve& curve, const HostPoint& point, const HostMemory& host);
 
 /// Curves of slices of the tables of a task that states host memory. One per thread.
 class HostCurves {
@@ -75,11 +99,14 @@ class HostCurves {
 struct HostedPlan {
   struct OfDevice {
     double fetch_ms = 0.0;
+    double ssd_ms = 0.0;
     std::int64_t host_bytes = 0;
+    std::int64_t ssd_bytes = 0;
     std::int64_t missing_bytes = 0;
   };
   std::vector<OfDevice> devices;
   std::vector<double> hbm_shares;   ///< [slices]: so many of its rows are in HBM.
+  std::vector<double> ssd_shares;   ///< [slices]: so many wait on the SSD; empty: there is none.
   std::vector<SliceMemory> memory;  ///< [slices]: what each takes of HBM.
 };
 

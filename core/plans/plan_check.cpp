@@ -12,6 +12,7 @@
 #include "core/plans/hot_rows.h"
 #include "core/plans/sharding_kinds.h"
 #include "core/plans/slice_tiling.h"
+#include "core/tables/host_shares.h"
 #include "core/tables/table_groups.h"
 #include "core/tables/table_label.h"
 #include "core/tables/table_rules.h"
@@ -20,6 +21,7 @@ namespace neuroshard {
 namespace {
 
 constexpr const char* kPlaceOnce = "place each slice once";
+constexpr const char* kMoreMemory = "move slices to other devices, or give more memory";
 
 /// As split_columns(), but a split that is impossible is listed and appends an empty slice.
 std::vector<TableSlice> split_as_far_as_possible(const HalvedPlan& plan, const Task& task,
@@ -97,8 +99,9 @@ class ShardChecker {
                                     : task_.memory_bytes == rooms[device]
                                         ? "a device has " + room
                                         : "a device has " + room + " that are not reserved"),
-                           .remedy = "move slices to other devices, or give more memory"});
+                           .remedy = kMoreMemory});
     }
+    check_pools();
   }
 
   void check_rules() {
@@ -142,6 +145,26 @@ class ShardChecker {
   }
 
  private:
+  /// Checks host memory that the devices of a node share, by what has no room in their HBM.
+  void check_pools() {
+    if (bytes_.size() != static_cast<std::size_t>(task_.devices)) return;
+    std::vector<std::int64_t> in_hosts;
+    for (std::size_t device = 0; device < bytes_.size(); ++device) {
+      in_hosts.push_back(std::max<std::int64_t>(0, bytes_[device] - hbm_room_bytes(task_, device)));
+    }
+    const std::vector<std::int64_t> nodes = pooled_bytes(task_, in_hosts);
+    for (std::size_t node = 0; node < nodes.size(); ++node) {
+      if (nodes[node] <= task_.host.bytes) continue;
+      problems_.push_back({.kind = PlanProblem::Kind::kMemory,
+                           .device = -1,
+                           .what = "shards of node " + std::to_string(node) + " take " +
+                                   std::to_string(nodes[node]) +
+                                   " bytes beside HBM, but the host of the node has " +
+                                   std::to_string(task_.host.bytes),
+                           .remedy = kMoreMemory});
+    }
+  }
+
   /// Checks tables whose slices are all on devices, and replicated ones.
   void check_kinds() {
     std::vector<std::vector<HeldSlice>> held(task_.tables.size());

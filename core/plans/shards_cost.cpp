@@ -74,7 +74,9 @@ void add_what_is_there(const Task& task, std::size_t device, DeviceCost& cost) {
 
 void add_hosted(const HostedPlan::OfDevice& hosted, DeviceCost& cost) {
   cost.fetch_ms = hosted.fetch_ms;
+  cost.ssd_ms = hosted.ssd_ms;
   cost.host_bytes = hosted.host_bytes;
+  cost.ssd_bytes = hosted.ssd_bytes;
   if (hosted.missing_bytes > 0) cost.free_bytes = std::min(cost.free_bytes, -hosted.missing_bytes);
 }
 

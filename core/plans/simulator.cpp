@@ -71,6 +71,7 @@ PlanCost simulate(const Backend& backend, const Task& given, const Plan& given_p
                                            .hosted = hosted.devices,
                                            .shards = {offsets, ids}});
   cost.hbm_shares = std::move(hosted.hbm_shares);
+  cost.ssd_shares = std::move(hosted.ssd_shares);
   if (has_tables_on_every_device(plan)) {
     add_replicas(cost_of_replicas(backend, stated, task, plan), !plan.slices.empty(), task.overlap,
                  cost);

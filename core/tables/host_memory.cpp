@@ -31,16 +31,29 @@ HostPolicy host_policy_from_name(std::string_view name) {
 }
 
 std::optional<std::string> host_memory_problem_of(const HostMemory& host) {
-  const auto& [bytes, link_gb_s, policy, prefetch] = host;
+  const auto& [bytes, link_gb_s, policy, prefetch, of_node, ssd_bytes, ssd_gb_s] = host;
   (void)prefetch;
+  if (bytes == 0 && ssd_bytes != 0) {
+    return std::string(kSsdGbField) +
+           " needs host memory, through which rows come; give both, or neither";
+  }
   if (bytes == 0) return std::nullopt;
   if (bytes < 0 || bytes > kMaxTaskBytes) {
-    return std::string(kHostGbField) + " is " + shortest_text(gib_from_bytes(bytes)) +
-           "; give the GiB that the host has for each device";
+    return std::string(of_node ? kHostNodeGbField : kHostGbField) + " is " +
+           shortest_text(gib_from_bytes(bytes)) + "; give the GiB that the host has for each " +
+           (of_node ? "node" : "device");
   }
   if (!(link_gb_s >= kLeastGbPerSecond && link_gb_s <= kMostGbPerSecond)) {
     return std::string(kHostLinkField) + " is " + shortest_text(link_gb_s) +
            "; give the GB/s between a device and its host, 0.001 to 1e6";
+  }
+  if (ssd_bytes < 0 || ssd_bytes > kMaxTaskBytes) {
+    return std::string(kSsdGbField) + " is " + shortest_text(gib_from_bytes(ssd_bytes)) +
+           "; give the GiB of an SSD for each device";
+  }
+  if (ssd_bytes > 0 && !(ssd_gb_s >= kLeastGbPerSecond && ssd_gb_s <= kMostGbPerSecond)) {
+    return std::string(kSsdRateField) + " is " + shortest_text(ssd_gb_s) +
+           "; give the GB/s of a device's reads and writes of its SSD, 0.001 to 1e6";
   }
   if (name_of(policy) != "unknown") return std::nullopt;
   return std::string(kHostPolicyField) + " is none of the enumerators; give one";
@@ -48,9 +61,13 @@ std::optional<std::string> host_memory_problem_of(const HostMemory& host) {
 
 std::string host_memory_text(const HostMemory& host) {
   if (host.bytes == 0) return {};
-  return format_bytes(host.bytes) + " for each device at " + shortest_text(host.link_gb_s) +
-         " GB/s, " + std::string(name_of(host.policy)) +
-         (host.prefetch ? std::string(", ") + kHostPrefetchField : "");
+  std::string text = format_bytes(host.bytes) + " for each " + (host.of_node ? "node" : "device") +
+                     " at " + shortest_text(host.link_gb_s) + " GB/s, " +
+                     std::string(name_of(host.policy));
+  if (host.prefetch) text.append(", ").append(kHostPrefetchField);
+  if (host.ssd_bytes == 0) return text;
+  return text + ", " + format_bytes(host.ssd_bytes) + " of SSD at " + shortest_text(host.ssd_gb_s) +
+         " GB/s";
 }
 
 }  // namespace neuroshard

@@ -10,6 +10,7 @@
 #include "core/base/message_text.h"
 #include "core/tables/exchange_fields.h"
 #include "core/tables/host_memory_fields.h"
+#include "core/tables/host_shares.h"
 #include "core/tables/lookup_bytes.h"
 #include "core/tables/node_link_fields.h"
 #include "core/tables/overlap_fields.h"
@@ -123,16 +124,45 @@ std::int64_t hbm_room_bytes(const Task& task, std::size_t device) {
   return memory_bytes(task, device) - base - reserved_bytes(task, device);
 }
 
+namespace {
+
+std::int64_t bounded_sum(std::int64_t a, std::int64_t b) {
+  return std::min(a, INT64_MAX - b) + b;  // `b` is not negative.
+}
+
+std::int64_t room_with(const Task& task, std::size_t device, std::int64_t host_bytes) {
+  return bounded_sum(bounded_sum(hbm_room_bytes(task, device), host_bytes), task.host.ssd_bytes);
+}
+
+std::vector<std::int64_t> rooms_with(const Task& task, std::int64_t host_bytes) {
+  const auto devices = static_cast<std::size_t>(task.devices);
+  if (task.device_list.empty()) {
+    return std::vector<std::int64_t>(devices, room_with(task, 0, host_bytes));
+  }
+  std::vector<std::int64_t> rooms(devices);
+  for (std::size_t device = 0; device < devices; ++device) {
+    rooms[device] = room_with(task, device, host_bytes);
+  }
+  return rooms;
+}
+
+/// No device has more.
+std::int64_t most_host_bytes(const Task& task) {
+  return pools_host_memory(task) ? task.host.bytes : even_host_bytes(task);
+}
+
+}  // namespace
+
 std::int64_t room_bytes(const Task& task, std::size_t device) {
-  return std::min(hbm_room_bytes(task, device), INT64_MAX - task.host.bytes) + task.host.bytes;
+  return room_with(task, device, most_host_bytes(task));
 }
 
 std::vector<std::int64_t> rooms_bytes(const Task& task) {
-  const auto devices = static_cast<std::size_t>(task.devices);
-  if (task.device_list.empty()) return std::vector<std::int64_t>(devices, room_bytes(task, 0));
-  std::vector<std::int64_t> rooms(devices);
-  for (std::size_t device = 0; device < devices; ++device) rooms[device] = room_bytes(task, device);
-  return rooms;
+  return rooms_with(task, most_host_bytes(task));
+}
+
+std::vector<std::int64_t> even_rooms_bytes(const Task& task) {
+  return rooms_with(task, even_host_bytes(task));
 }
 
 std::int64_t total_bytes(const Task& task) {
@@ -164,9 +194,11 @@ std::int64_t largest_room_bytes(const Task& task) {
 }
 
 std::int64_t total_room_bytes(const Task& task) {
+  const bool pools = pools_host_memory(task);
+  const std::int64_t nodes = pools ? (task.devices - 1) / task.devices_per_node + 1 : 0;
   std::int64_t total = 0;
-  bool overflows = false;
-  for (const std::int64_t room : rooms_bytes(task)) {
+  bool overflows = __builtin_mul_overflow(nodes, task.host.bytes, &total);
+  for (const std::int64_t room : rooms_with(task, pools ? 0 : even_host_bytes(task))) {
     overflows = overflows || __builtin_add_overflow(total, room, &total);
   }
   return overflows ? INT64_MAX : total;

@@ -197,20 +197,39 @@ ns_status ns_plan_get_device_host(const ns_plan* plan, ns_device_host* devices, 
   });
 }
 
-ns_status ns_plan_get_hbm_shares(const ns_plan* plan, double* shares, size_t capacity,
+ns_status ns_plan_get_device_ssd(const ns_plan* plan, ns_device_ssd* devices, size_t capacity,
                                  size_t* count) {
+  return write_by_device(plan, devices, capacity, count, [](const DeviceCost& cost) {
+    return ns_device_ssd{cost.ssd_ms, cost.ssd_bytes};
+  });
+}
+
+/// By slice, device after device.
+static ns_status write_shares(const ns_plan* plan, std::vector<double> PlanCost::*of_slices,
+                              double* shares, size_t capacity, size_t* count) {
   return guarded([&] {
     std::vector<double> all;
     if (const PlanDocument* document = document_of(required(plan, "plan"))) {
+      const std::vector<double>& known = document->cost.*of_slices;
       for (const std::vector<int>& shard : document->plan.shards) {
         for (const int slice : shard) {
-          if (document->cost.hbm_shares.empty()) break;
-          all.push_back(document->cost.hbm_shares[static_cast<std::size_t>(slice)]);
+          if (known.empty()) break;
+          all.push_back(known[static_cast<std::size_t>(slice)]);
         }
       }
     }
     return write_array(std::span<const double>(all), shares, capacity, "shares", count);
   });
+}
+
+ns_status ns_plan_get_hbm_shares(const ns_plan* plan, double* shares, size_t capacity,
+                                 size_t* count) {
+  return write_shares(plan, &PlanCost::hbm_shares, shares, capacity, count);
+}
+
+ns_status ns_plan_get_ssd_shares(const ns_plan* plan, double* shares, size_t capacity,
+                                 size_t* count) {
+  return write_shares(plan, &PlanCost::ssd_shares, shares, capacity, count);
 }
 
 ns_status ns_plan_get_devices(const ns_plan* plan, ns_device_cost* devices, size_t capacity,

@@ -47,6 +47,7 @@ Fields device_fields(const PlanExplanation& explained, const std::vector<CostTer
   for (const auto& [name, ms] : terms) fields.add(std::string(name) + "_ms", cost.*ms);
   if (cost.hidden_ms != 0.0) fields.add("hidden_ms", cost.hidden_ms);
   if (cost.fetch_ms != 0.0) fields.add("fetch_ms", cost.fetch_ms);
+  if (cost.ssd_ms != 0.0) fields.add("ssd_ms", cost.ssd_ms);
   if (cost.hidden_fetch_ms != 0.0) fields.add("hidden_fetch_ms", cost.hidden_fetch_ms);
   fields.add("start_offset_ms", explained.start_offset_ms[device]).add("wait_ms", without.wait_ms);
   if (cost.base_ms > 0.0) fields.add("base_ms", cost.base_ms);

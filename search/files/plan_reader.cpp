@@ -223,7 +223,7 @@ StatedSlice read_stated_slice(const JsonObject& entry, int version, const Faults
     stated.slice.first_row = faults.rows(entry, "first_row");
     stated.slice.rows = faults.rows(entry, "rows");
   }
-  for (const char* name : {"name", "size_bytes", "hbm_share"}) (void)entry.has(name);
+  for (const char* name : {"name", "size_bytes", "hbm_share", "ssd_share"}) (void)entry.has(name);
   entry.reject_unknown_fields();
   return stated;
 }

@@ -28,6 +28,8 @@ Fields slice_fields(const Task& task, int version, int index, const Plan& plan, 
   fields.add("size_bytes", slice_bytes(task, slice));
   if (!cost.hbm_shares.empty())
     fields.add("hbm_share", cost.hbm_shares[static_cast<std::size_t>(planned)]);
+  if (!cost.ssd_shares.empty())
+    fields.add("ssd_share", cost.ssd_shares[static_cast<std::size_t>(planned)]);
   return fields;
 }
 
@@ -40,6 +42,7 @@ Fields memory_fields(const DeviceCost& cost, bool listed) {
       .add("reserved_bytes", cost.reserved_bytes);
   if (listed) fields.add("base_bytes", cost.base_bytes);
   if (cost.host_bytes != 0) fields.add("host_bytes", cost.host_bytes);
+  if (cost.ssd_bytes != 0) fields.add("ssd_bytes", cost.ssd_bytes);
   return fields.add("free_bytes", cost.free_bytes);
 }
 
@@ -51,6 +54,7 @@ Fields cost_fields(const std::vector<CostTerm>& terms, const DeviceCost& cost, d
   fields.add("wait_ms", wait_ms);
   if (cost.hidden_ms != 0.0) fields.add("hidden_ms", cost.hidden_ms);
   if (cost.fetch_ms != 0.0) fields.add("fetch_ms", cost.fetch_ms);
+  if (cost.ssd_ms != 0.0) fields.add("ssd_ms", cost.ssd_ms);
   if (cost.hidden_fetch_ms != 0.0) fields.add("hidden_fetch_ms", cost.hidden_fetch_ms);
   if (replicas) fields.add("replicas_ms", cost.replicas_ms);
   return fields;

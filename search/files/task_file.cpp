@@ -140,14 +140,26 @@ Overlap read_overlap(const JsonObject& object) {
 
 HostMemory read_host_memory(const JsonObject& object) {
   HostMemory host;
-  const double gib = object.number(kHostGbField, 0.0, kMostGib);
-  if (gib > 0.0) host.bytes = object.read_at(kHostGbField, [&] { return bytes_from_gib(gib); });
+  const auto bytes = [&](const char* field) {
+    const double gib = object.number(field, 0.0, kMostGib);
+    return gib > 0.0 ? object.read_at(field, [&] { return bytes_from_gib(gib); }) : 0;
+  };
+  host.of_node = object.has(kHostNodeGbField);
+  if (host.of_node && object.has(kHostGbField)) {
+    throw Error(object.place(kHostGbField) + " stands beside " + kHostNodeGbField +
+                "; give the GiB for each device or for each node");
+  }
+  host.bytes = bytes(host.of_node ? kHostNodeGbField : kHostGbField);
   host.link_gb_s = object.number(kHostLinkField, kLeastGbPerSecond, kMostGbPerSecond);
   if (object.has(kHostPolicyField)) {
     const std::string name = object.text(kHostPolicyField);
     host.policy = object.read_at(kHostPolicyField, [&] { return host_policy_from_name(name); });
   }
   host.prefetch = object.flag_if_any(kHostPrefetchField, false);
+  if (object.has(kSsdGbField) || object.has(kSsdRateField)) {
+    host.ssd_bytes = bytes(kSsdGbField);
+    host.ssd_gb_s = object.number(kSsdRateField, kLeastGbPerSecond, kMostGbPerSecond);
+  }
   object.reject_unknown_fields();
   return host;
 }

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "core/base/random.h"
+#include "core/tables/host_shares.h"
 #include "core/tables/table_rules.h"
 #include "search/moves/rebuild.h"
 #include "search/state/plan_limits.h"
@@ -302,7 +303,8 @@ std::vector<Plan> CarriedStart::kept(const Plan& plan) const {
     if (way != Way::kReplica) largest_group = std::max(largest_group, near.ways.group(way));
     ids.insert(ids.end(), state.of_table(table).begin(), state.of_table(table).end());
   }
-  const bool nodes_matter = task.links || backend.nodes(task.devices) != nullptr;
+  const bool nodes_matter =
+      task.links || pools_host_memory(task) || backend.nodes(task.devices) != nullptr;
   const bool by_nodes = near.ways.places(Way::kNode) > 1 &&
                         (nodes_matter || has_row_blocks(moves.holders.task(), plan));
   if (ids.empty() || (nodes_matter && !by_nodes)) return plans;

@@ -11,6 +11,7 @@
 
 #include "core/base/step_budget.h"
 #include "core/plans/equal_blocks.h"
+#include "core/tables/host_shares.h"
 #include "core/tables/table_groups.h"
 #include "search/canonical_task.h"
 #include "search/starts/device_filling.h"
@@ -36,7 +37,7 @@ class RoomSearch {
  public:
   /// Borrows all.
   RoomSearch(const std::vector<RoomTable>& tables, const Task& task, const StopCondition& stop)
-      : tables_(tables), task_(task), rooms_(rooms_bytes(task)), apart_(task), stop_(stop) {}
+      : tables_(tables), task_(task), rooms_(even_rooms_bytes(task)), apart_(task), stop_(stop) {}
 
   [[nodiscard]] bool run();
   /// Whether all ways were tried in vain.
@@ -258,7 +259,10 @@ RoomFound find_room(const Backend& backend, const Task& task, const WayOptions& 
   const TableWays ways(catalog, canonical, options);
   const std::vector<RoomTable> tables = room_tables(canonical, ways);
   RoomSearch search(tables, canonical.task, stop);
-  if (!search.run()) return {.plan = std::nullopt, .impossible = search.tried_all()};
+  if (!search.run()) {
+    // It gives devices equal parts of what nodes share.
+    return {.plan = std::nullopt, .impossible = search.tried_all() && !pools_host_memory(task)};
+  }
   return {.plan = in_normal_form(task, canonical.plan_of_listed(search.plan()))};
 }
 

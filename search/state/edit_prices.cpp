@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "core/models/final_cost.h"
+#include "core/tables/host_shares.h"
 
 namespace neuroshard {
 namespace {
@@ -160,6 +161,10 @@ void EditPrices::look_first(Trial& trial, EditPrice& price) {
     missing += prices_.missing_bytes(d, touched.bytes, hosted(touched)) -
                prices_.missing_bytes(d, s.bytes[d], prices_.hosted(d));
   }
+  if (!s.in_pools.empty()) {
+    missing += pools_missing_bytes(state_.task(), in_pools_after(trial)) -
+               pools_missing_bytes(state_.task(), s.in_pools);
+  }
   price.missing_bytes = missing;
   look_at_prefetches(trial);
   const double delay = std::max(0.0, latest - prices_.ranks().ready_ms[prices_.ranks().last_ready]);
@@ -179,6 +184,15 @@ void EditPrices::look_first(Trial& trial, EditPrice& price) {
   look_at_ids(trial);
   if (refuse(trial.ids_ms)) return;
   look_at_columns(trial);
+}
+
+const std::vector<std::int64_t>& EditPrices::in_pools_after(const Trial& trial) {
+  trial_in_pools_ = sums_of_.in_pools;
+  for (const Touched& touched : touched_in(trial)) {
+    prices_.move_in_pools(touched.device, *prices_.hosted(touched.device), *hosted(touched),
+                          trial_in_pools_);
+  }
+  return trial_in_pools_;
 }
 
 void EditPrices::look_at_prefetches(Trial& trial) {
@@ -394,6 +408,7 @@ void EditPrices::price_together(Trial& trial, EditPrice& price) {
 void EditPrices::accept(const Edit& edit, std::size_t index) {
   const Trial& trial = trials_[index];
   PlanSums& s = sums_of_;
+  if (!s.in_pools.empty()) s.in_pools = in_pools_after(trial);
   state_.apply(edit);
   for (const Touched& touched : touched_in(trial)) {
     s.compute_ms[touched.device] = touched.compute_ms;

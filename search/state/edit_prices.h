@@ -93,6 +93,8 @@ class EditPrices {
   void change(int device, int shard, int sign);
   void look_first(Trial& trial, EditPrice& price);
   void look_at_columns(Trial& trial);
+  /// PlanSums::in_pools after it, until this is asked again.
+  [[nodiscard]] const std::vector<std::int64_t>& in_pools_after(const Trial& trial);
   void look_at_prefetches(Trial& trial);
   void look_at_ids(Trial& trial);
   void ask_bound(Trial& trial);
@@ -144,6 +146,7 @@ class EditPrices {
   std::vector<float> trial_backward_ms_;
   std::vector<std::int64_t> trial_ids_;
   std::vector<double> trial_prefetched_ms_;
+  std::vector<std::int64_t> trial_in_pools_;
   std::vector<Decides> decisive_;
   std::vector<float> forward_rows_;
   std::vector<float> forward_answers_;

@@ -47,7 +47,9 @@ struct PlanSums {
   /// [devices] where that has a price, by StoragePrice; else empty.
   std::vector<std::int64_t> stored_bytes;
   std::vector<HostCurve> hosted;  ///< [devices] of a task with host memory; else empty.
-  int slices = 0;                 ///< Without replicas; with blocks that stay as they are.
+  /// pooled_bytes(): of slices, in the host memory of nodes that devices share.
+  std::vector<std::int64_t> in_pools;
+  int slices = 0;  ///< Without replicas; with blocks that stay as they are.
 
   // Where a plan runs:
   std::vector<std::int64_t> moved_of_table;  ///< [tables]

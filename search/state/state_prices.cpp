@@ -6,6 +6,7 @@
 
 #include "core/models/final_cost.h"
 #include "core/plans/replicas.h"
+#include "core/tables/host_shares.h"
 
 namespace neuroshard {
 namespace {
@@ -35,11 +36,12 @@ StatePrices::StatePrices(PlanState& state)
       ids_(backend_, state.task().devices),
       nodes_(backend_.nodes(state.task().devices)),
       devices_(compute_on_devices(state.task())),
-      room_bytes_(rooms_bytes(state.task())),
+      host_(host_of_device(state.task())),
+      room_bytes_(even_rooms_bytes(state.task())),
       prefetches_(neuroshard::prefetches(state.task())) {
   ranks_.ready_ms.resize(device_count_);
   for (const std::int64_t room : room_bytes_) all_room_bytes_ += static_cast<double>(room);
-  if (const HostMemory& host = state.task().host; host.bytes > 0) {
+  if (state.task().host.bytes > 0) {
     HostCurve all;
     ShardCatalog& catalog = state.catalog();
     for (std::size_t t = 0; t < state.task().tables.size(); ++t) {
@@ -48,10 +50,16 @@ StatePrices::StatePrices(PlanState& state)
     }
     double hbm_bytes = 0.0;
     for (std::size_t d = 0; d < device_count_; ++d) {
-      hbm_bytes += static_cast<double>(hbm_room_bytes(state.task(), d));
+      hbm_room_bytes_.push_back(hbm_room_bytes(state.task(), d));
+      hbm_bytes += static_cast<double>(hbm_room_bytes_.back());
     }
-    constexpr double kMostBytes = 9e18;
-    of_all_ = host_point(all, static_cast<std::int64_t>(std::min(hbm_bytes, kMostBytes)), host);
+    const auto bounded = [](double bytes) {
+      constexpr double kMostBytes = 9e18;
+      return static_cast<std::int64_t>(std::min(bytes, kMostBytes));
+    };
+    HostMemory hosts = host_;
+    hosts.bytes = bounded(static_cast<double>(host_.bytes) * static_cast<double>(device_count_));
+    of_all_ = host_point(all, bounded(hbm_bytes), hosts);
   }
   const AlignedVector<float> nothing(width_, 0.0F);
   models_->compute(nothing, {&empty_ms_, 1});
@@ -154,6 +162,14 @@ void StatePrices::price_exchanges() {
   for (std::size_t d = 0; d < device_count_; ++d) {
     s.missing_bytes += missing_bytes(d, s.bytes[d], hosted(d));
     s.prefetched_ms[d] = prefetched_ms(d, hosted(d));
+  }
+  if (pools_host_memory(state_.task())) {
+    std::vector<std::int64_t> in_hosts;
+    for (std::size_t d = 0; d < device_count_; ++d) {
+      in_hosts.push_back(host_point_of(d, s.hosted[d]).host_bytes(s.hosted[d]));
+    }
+    s.in_pools = pooled_bytes(state_.task(), in_hosts);
+    s.missing_bytes += pools_missing_bytes(state_.task(), s.in_pools);
   }
   if (nodes_ != nullptr) {
     nodes_->see(s.columns, s.seen);

@@ -121,13 +121,21 @@ class StatePrices {
   [[nodiscard]] double added_ms(int shard) const {
     const double ms = std::max(0.0, state_.catalog().alone_ms(shard) - empty_ms_);
     const HostCurve* const hosted = state_.catalog().load(shard).hosted;
-    return hosted == nullptr ? ms : ms + fetch_ms(*hosted, of_all_, state_.task().host);
+    return hosted == nullptr ? ms : ms + fetch_ms(*hosted, of_all_, host_);
   }
   [[nodiscard]] std::int64_t missing_bytes(std::size_t device, std::int64_t bytes,
                                            const HostCurve* hosted) const {
     if (hosted != nullptr) return host_point_of(device, *hosted).missing_bytes;
     return std::max<std::int64_t>(0, bytes + sums_.replica_bytes - room_bytes_[device]);
   }
+  /// PlanSums::in_pools if a device holds `after` in place of `before`.
+  void move_in_pools(std::size_t device, const HostCurve& before, const HostCurve& after,
+                     std::vector<std::int64_t>& in_pools) const {
+    in_pools[device / static_cast<std::size_t>(state_.task().devices_per_node)] +=
+        host_point_of(device, after).host_bytes(after) -
+        host_point_of(device, before).host_bytes(before);
+  }
+  /// With an equal part of what its node shares.
   [[nodiscard]] std::int64_t room_bytes(int device) const {
     return room_bytes_[static_cast<std::size_t>(device)];
   }
@@ -149,11 +157,10 @@ class StatePrices {
 
  private:
   [[nodiscard]] HostPoint host_point_of(std::size_t device, const HostCurve& hosted) const {
-    const HostMemory& host = state_.task().host;
-    return host_point(hosted, room_bytes_[device] - host.bytes - sums_.replica_bytes, host);
+    return host_point(hosted, hbm_room_bytes_[device] - sums_.replica_bytes, host_);
   }
   [[nodiscard]] float fetched_ms(std::size_t device, const HostCurve& hosted) const {
-    return static_cast<float>(fetch_ms(hosted, host_point_of(device, hosted), state_.task().host));
+    return static_cast<float>(fetch_ms(hosted, host_point_of(device, hosted), host_));
   }
   void price_replicas();
   void price_heads();
@@ -171,7 +178,9 @@ class StatePrices {
   IdExchange ids_;
   const NodeColumns* nodes_;
   ComputeOnDevices devices_;
+  HostMemory host_;  ///< host_of_device()
   std::vector<std::int64_t> room_bytes_;
+  std::vector<std::int64_t> hbm_room_bytes_;  ///< [devices] of a task with host memory.
   double all_room_bytes_ = 0.0;
   double memory_times_ = 1.0;
   bool prefetches_;

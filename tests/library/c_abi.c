@@ -141,6 +141,10 @@ FIELD(ns_device_host, fetch_ms, 0);
 FIELD(ns_device_host, hidden_fetch_ms, 8);
 FIELD(ns_device_host, host_bytes, 16);
 
+STRUCT(ns_device_ssd, 16);
+FIELD(ns_device_ssd, ssd_ms, 0);
+FIELD(ns_device_ssd, ssd_bytes, 8);
+
 STRUCT(ns_infeasibility, 48);
 FIELD(ns_infeasibility, size, 0);
 FIELD(ns_infeasibility, kind, 8);

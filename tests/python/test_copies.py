@@ -67,7 +67,7 @@ def values() -> list[Any]:
     result = ns.plan(task, alternatives=3)
     assert result.plan is not None and result.cost is not None and len(result.alternatives) > 0
     # Ids that are deduplicated are not fetched from hosts.
-    host = ns.HostMemory(GIB, 25.0, policy="static", prefetch=True)
+    host = ns.HostMemory(GIB, 25.0, policy="static", prefetch=True, of_node=True, ssd_bytes=GIB, ssd_gb_s=2.0)
     cached = ns.Table(1_000_000, 64, 4.0, rules=ns.TableRules(hbm_share=0.25))
     hosted = ns.plan(ns.Task([cached], 2, 128 << 20, host_memory=host), effort="fast")
     assert hosted.cost is not None and hosted.cost.hbm_shares

@@ -466,6 +466,14 @@ def test_rows_wait_in_host_memory() -> None:
     behind = ns.simulate(ns.Task(tables, 2, GIB // 2, host_memory=ns.HostMemory(8 * GIB, 25.0, policy="static", prefetch=True)), result.plan)
     assert (behind.hidden_fetch_ms > 0).any() and behind.cost_ms < cost.cost_ms
     assert ns.plan(ns.Task(tables, 2, GIB // 2)).infeasible is not None
+    assert cost.ssd_shares == [] and set(ns._core.ssd_shares(task, result.plan)) == {0.0}
+    small = ns.HostMemory(GIB, 25.0, of_node=True, ssd_bytes=8 * GIB, ssd_gb_s=2.0)
+    assert (small.of_node, small.ssd_bytes, small.ssd_gb_s) == (True, 8 * GIB, 2.0)
+    assert repr(small) == "HostMemory(1.00 GiB for each node at 25 GB/s, lru, 8.00 GiB of SSD at 2 GB/s)"
+    beside = ns.plan(ns.Task(tables, 2, GIB // 2, host_memory=small), effort="fast")
+    assert beside.plan is not None and beside.cost is not None and (beside.cost.ssd_bytes > 0).any()
+    assert (beside.cost.fetch_ms > beside.cost.ssd_ms).all() and (beside.cost.ssd_ms > 0).any()
+    assert beside.task is not None and beside.cost.ssd_shares == ns._core.ssd_shares(beside.task, beside.plan)
     tables[0] = ns.Table(4_000_000, 64, 8.0, popularity=curve, rules=ns.TableRules(hbm_share=0.05))
     found = ns.plan(ns.Task(tables, 2, 4 * GIB, host_memory=host), effort="fast")
     assert found.plan is not None and found.cost is not None and found.cost.fetch_ms.sum() > 0
@@ -475,6 +483,8 @@ def test_rows_wait_in_host_memory() -> None:
         ns.Task(tables, 2, GIB)
     with pytest.raises(ns.Error, match="host memory: link_gb_s is 0; give the GB/s"):
         ns.HostMemory(GIB, 0.0)
+    with pytest.raises(ns.Error, match="host memory: ssd_gb_s is 0; give the GB/s"):
+        ns.HostMemory(GIB, 1.0, ssd_bytes=GIB)
     with pytest.raises(ns.Error, match="hottest rows first"):
         ns.Table(1_000, 64, 8.0, popularity=[(10.0, 0.1), (20.0, 1.0)])
 

@@ -75,5 +75,27 @@ TEST(CApi, TasksMayHaveHostMemory) {
   EXPECT_EQ(ns_plan_get_hbm_shares(nullptr, nullptr, 0, &count), NS_INVALID_INPUT);
 }
 
+TEST(CApi, TasksMayHaveSsds) {
+  const std::string json = R"({"format": "neuroshard.task", "version": 1, "devices": 2,
+      "memory_gb": 0.5, "host_memory": {"gb": 0.5, "link_gb_s": 25, "ssd_gb": 8, "ssd_gb_s": 2},
+      "tables": [{"row": 9000000, "dim": 64, "pooling_factor": 2},
+                 {"row": 7000000, "dim": 64, "pooling_factor": 9}]})";
+  const auto plan = plan_of(new_planner(), task_from(json));
+  const std::vector<ns_device_ssd> devices = all_of(ns_plan_get_device_ssd, plan);
+  ASSERT_EQ(devices.size(), 2U);
+  EXPECT_GT(devices[0].ssd_ms, 0.0);
+  EXPECT_LT(devices[0].ssd_ms, all_of(ns_plan_get_device_host, plan)[0].fetch_ms);
+  EXPECT_GT(devices[0].ssd_bytes, 0);
+  const std::vector<double> shares = all_of(ns_plan_get_ssd_shares, plan);
+  EXPECT_EQ(shares.size(), all_of(ns_plan_get_blocks, plan).size());
+  EXPECT_LT(shares[0], 1.0);
+  EXPECT_GT(shares[0], 0.0);
+  const auto other = plan_of(new_planner(), task_from(kTask));
+  EXPECT_TRUE(all_of(ns_plan_get_ssd_shares, other).empty());
+  std::size_t count = 0;
+  EXPECT_EQ(ns_plan_get_device_ssd(nullptr, nullptr, 0, &count), NS_INVALID_INPUT);
+  EXPECT_EQ(ns_plan_get_ssd_shares(nullptr, nullptr, 0, &count), NS_INVALID_INPUT);
+}
+
 }  // namespace
 }  // namespace neuroshard::testing

@@ -73,9 +73,13 @@ const std::vector<const char*> kSchemaTasks = {
                      "clock_ghz": 2.1, "devices_per_node": 8, "in_node_gb_s": 1800,
                      "between_nodes_gb_s": 100, "node_gb_s": 400, "peer_gb_s": 200,
                      "host_gb_s": 72},
-        "host_memory": {"gb": 2, "link_gb_s": 25, "policy": "static", "prefetch": true},
+        "host_memory": {"gb": 2, "link_gb_s": 25, "policy": "static", "prefetch": true,
+                        "ssd_gb": 3, "ssd_gb_s": 1.5},
         "tables": [{"row": 5, "dim": 8, "pooling_factor": 1, "pooling": "none",
-                    "rules": {"hbm_share": 0.25}}]})"};
+                    "rules": {"hbm_share": 0.25}}]})",
+    R"({"format": "neuroshard.task", "version": 1, "devices": 4, "memory_gb": 0.5,
+        "host_memory": {"node_gb": 2, "link_gb_s": 25},
+        "tables": [{"row": 5, "dim": 8, "pooling_factor": 1}]})"};
 
 /// These do so for plans of task_of_schema_plans().
 const std::vector<const char*> kSchemaPlans = {
@@ -93,11 +97,13 @@ const std::vector<const char*> kSchemaPlans = {
            "dim_sum": 8,
            "cost": {"total_ms": 3.25, "compute_ms": 2.0, "forward_ms": 0.75, "backward_ms": 0.5,
                     "ids_ms": 0.1, "all_reduce_ms": 0.1, "dense_ms": 0.1, "wait_ms": 0.0,
-                    "hidden_ms": 0.1, "fetch_ms": 0.1, "hidden_fetch_ms": 0.1, "replicas_ms": 0.1},
+                    "hidden_ms": 0.1, "fetch_ms": 0.1, "ssd_ms": 0.1, "hidden_fetch_ms": 0.1,
+                    "replicas_ms": 0.1},
            "memory": {"weight_bytes": 3200, "optimizer_bytes": 0, "buffer_bytes": 0,
-                      "reserved_bytes": 0, "base_bytes": 0, "host_bytes": 0, "free_bytes": -1},
+                      "reserved_bytes": 0, "base_bytes": 0, "host_bytes": 0, "ssd_bytes": 0,
+                      "free_bytes": -1},
            "shard": [{"slice": 0, "table": 0, "name": "user", "first_column": 0, "dim": 8,
-                      "size_bytes": 3200, "hbm_share": 1.0}]},
+                      "size_bytes": 3200, "hbm_share": 1.0, "ssd_share": 0.0}]},
           {"device": 1, "shard": [{"slice": 1, "table": 1, "first_column": 0, "dim": 8},
                                   {"slice": 2, "table": 0, "first_column": 8, "dim": 8}]}],
         "alternatives": [
@@ -113,7 +119,7 @@ const std::vector<const char*> kSchemaPlans = {
         "devices": [
           {"device": 0, "shard": [{"slice": 1, "table": 0, "name": "user", "first_column": 0,
                                    "dim": 16, "first_row": 40, "rows": 50, "size_bytes": 3200,
-                                   "hbm_share": 0.5}]},
+                                   "hbm_share": 0.5, "ssd_share": 0.5}]},
           {"device": 1, "shard": [{"slice": 0, "table": 0, "first_column": 0, "dim": 16,
                                    "first_row": 0, "rows": 40}]}]})",
     R"({"format": "neuroshard.plan", "version": 1, "task": {"tables": 2},
@@ -363,8 +369,8 @@ PlanCost cost_of_all_terms() {
   for (DeviceCost& device : cost.devices) {
     device.compute_ms = 2.0;
     device.ids_ms = device.hidden_ms = device.all_reduce_ms = device.replicas_ms = 0.5;
-    device.dense_ms = device.fetch_ms = device.hidden_fetch_ms = 0.25;
-    device.host_bytes = 1;
+    device.dense_ms = device.fetch_ms = device.hidden_fetch_ms = device.ssd_ms = 0.25;
+    device.host_bytes = device.ssd_bytes = 1;
   }
   cost.cost_ms = cost.host_ms = 7.0;
   cost.fits_memory = true;

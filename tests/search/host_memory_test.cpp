@@ -81,6 +81,35 @@ TEST(HostMemory, IsReadFromTaskFiles) {
   EXPECT_THAT(error(R"({"gb": 1, "link_gb_s": 25, "ssd_gb": 3})"), HasSubstr("ssd_gb"));
 }
 
+TEST(HostMemory, OfNodesAndSsdsAreReadFromTaskFiles) {
+  const auto read = [](const std::string& host) {
+    const std::string fields = R"("devices": 2, "memory_gb": 1, "host_memory": )" + host + ", ";
+    return task_of(parse_task(task_text_with(fields), "a.json")).host;
+  };
+  EXPECT_EQ(read(R"({"node_gb": 2, "link_gb_s": 25, "ssd_gb": 3, "ssd_gb_s": 1.5})"),
+            (HostMemory{.bytes = std::int64_t{2} << 30,
+                        .link_gb_s = 25.0,
+                        .of_node = true,
+                        .ssd_bytes = std::int64_t{3} << 30,
+                        .ssd_gb_s = 1.5}));
+  const auto error = [](const std::string& host) {
+    return task_error(task_text_with(R"("host_memory": )" + host + ", "));
+  };
+  EXPECT_EQ(error(R"({"gb": 1, "node_gb": 1, "link_gb_s": 25})"),
+            "a.json: host_memory: gb stands beside node_gb; give the GiB for each device or for "
+            "each node");
+  EXPECT_THAT(error(R"({"link_gb_s": 25})"), HasSubstr("gb"));
+  EXPECT_THAT(error(R"({"gb": 1, "link_gb_s": 25, "ssd_gb": 1})"), HasSubstr("ssd_gb_s"));
+  EXPECT_THAT(error(R"({"gb": 1, "link_gb_s": 25, "ssd_gb_s": 1})"), HasSubstr("ssd_gb"));
+  EXPECT_THAT(error(R"({"gb": 1, "link_gb_s": 25, "ssd_gb": 1, "ssd_gb_s": 0})"),
+              HasSubstr("host_memory: ssd_gb_s"));
+  Task task = drawn_task(1, 0.2);
+  task.host = {.ssd_bytes = 1, .ssd_gb_s = 1.0};
+  EXPECT_THROW(validate(task), Error);
+  task.host = {.bytes = 1, .link_gb_s = 1.0, .ssd_bytes = 1};
+  EXPECT_THROW(validate(task), Error);
+}
+
 TEST(HostMemory, PopularityIsReadFromFilesAndWrittenToThem) {
   const auto text = [](const std::string& fields) {
     return task_with_table(R"({"row": 1000, "dim": 16, "pooling_factor": 6)" + fields + "}");
@@ -223,6 +252,118 @@ TEST(HostMemory, SaysWhatHasNoRoom) {
   EXPECT_TRUE(kept.infeasible);
 }
 
+std::int64_t row_bytes(const DeviceCost& device) {
+  return device.memory.weight_bytes + device.memory.optimizer_bytes;
+}
+
+TEST(HostMemory, LeavesToSsdsWhatItHasNoRoomFor) {
+  for (std::uint64_t seed = 0; seed < testing::drawn_tasks(8); ++seed) {
+    SCOPED_TRACE(seed);
+    Task task = drawn_task(seed, 0.2);
+    task.host.policy = seed % 2 == 0 ? HostPolicy::kLru : HostPolicy::kStatic;
+    task.host.of_node = seed % 4 < 2;
+    const std::int64_t total = total_bytes(task);
+    task.host.bytes = total / 4 / (task.host.of_node ? 1 : task.devices);
+    const Planner planner = planner_of(Effort::kFast);
+    const PlanResult without = planner.plan(task);
+    ASSERT_TRUE(without.infeasible);
+    EXPECT_EQ(without.infeasible->kind, Infeasibility::Kind::kTotalMemory);
+    task.host.ssd_bytes = total;
+    task.host.ssd_gb_s = 4.0;
+    const PlanResult result = planner.plan(task);
+    ASSERT_TRUE(result.plan);
+    EXPECT_TRUE(result.cost.fits_memory);
+    EXPECT_TRUE(check_plan(*result.plan, task).empty());
+    std::int64_t everywhere = 0;
+    std::int64_t on_ssds = 0;
+    for (const DeviceCost& device : result.cost.devices) {
+      EXPECT_GE(device.fetch_ms, device.ssd_ms);
+      everywhere += row_bytes(device) + device.host_bytes + device.ssd_bytes;
+      on_ssds += device.ssd_bytes;
+    }
+    EXPECT_GT(on_ssds, total / 3);
+    if (task.host.policy == HostPolicy::kStatic) {  // Caches take memory beside rows.
+      EXPECT_NEAR(static_cast<double>(everywhere), static_cast<double>(total), 1e3);
+    }
+    double of_slices = 0.0;
+    for (std::size_t i = 0; i < result.plan->slices.size(); ++i) {
+      of_slices += result.cost.ssd_shares[i] *
+                   static_cast<double>(slice_bytes(task, result.plan->slices[i]));
+    }
+    EXPECT_NEAR(of_slices, static_cast<double>(on_ssds), 1e3);
+    const std::string json =
+        plan_to_json({.task = task, .plan = *result.plan, .cost = result.cost});
+    EXPECT_THAT(json, AllOf(HasSubstr("\"ssd_ms\""), HasSubstr("\"ssd_share\""),
+                            HasSubstr("\"ssd_bytes\"")));
+    EXPECT_EQ(parse_plans(json, "a.json").front().shards(), result.plan->shards);
+    task.host.ssd_gb_s = 8.0;
+    EXPECT_LT(planner.simulate(task, *result.plan).cost_ms, result.cost.cost_ms);
+    task.host.ssd_bytes = total / 4 / task.devices;
+    const PlanResult small = planner.plan(task);
+    ASSERT_TRUE(small.infeasible);
+    EXPECT_EQ(small.infeasible->kind, Infeasibility::Kind::kTotalMemory);
+  }
+}
+
+TEST(HostMemory, CostsAsMuchBesideAnSsdThatIsNotNeeded) {
+  for (const HostPolicy policy : all_host_policies()) {
+    Task task = drawn_task(6, 0.3);
+    task.host.policy = policy;
+    const Planner planner = planner_of(Effort::kFast);
+    const PlanResult without = planner.plan(task);
+    task.host.ssd_bytes = total_bytes(task);
+    task.host.ssd_gb_s = 1.0;
+    ASSERT_TRUE(without.plan);
+    EXPECT_TRUE(without.cost.ssd_shares.empty());
+    const PlanCost beside = planner.simulate(task, *without.plan);
+    EXPECT_EQ(beside.cost_ms, without.cost.cost_ms);
+    EXPECT_THAT(beside.ssd_shares, Each(0.0));
+    EXPECT_LT(planner.plan(task).cost.cost_ms, 1.02 * without.cost.cost_ms);
+  }
+}
+
+TEST(HostMemory, OfANodeIsSharedAsDevicesNeedIt) {
+  for (const HostPolicy policy : all_host_policies()) {
+    Task task;
+    task.devices = 4;
+    task.devices_per_node = 2;
+    for (const std::int64_t rows : {8'000'000, 1'000'000, 5'000'000, 500'000}) {
+      Table& table = task.tables.emplace_back(
+          Table{.name = {}, .rows = rows, .dim = 64, .pooling_factor = 10.0});
+      table.access_histogram = zipf_histogram(rows, table.pooling_factor);
+      table.rules.no_split = true;
+      table.rules.kinds = {ShardingKind::kTable};
+    }
+    const std::int64_t largest = task.tables[0].size_bytes();
+    task.memory_bytes = largest / 4;
+    // Each node has room for either large table, and for a small one.
+    task.host = {.bytes = largest * 9 / 8, .link_gb_s = 25.0, .policy = policy, .of_node = true};
+    const Planner planner = planner_of(Effort::kFast);
+    const PlanResult result = planner.plan(task);
+    ASSERT_TRUE(result.plan) << result.infeasible->message;
+    EXPECT_TRUE(result.cost.fits_memory);
+    EXPECT_TRUE(check_plan(*result.plan, task).empty());
+    const auto most = std::ranges::max(result.cost.devices, {}, &DeviceCost::host_bytes);
+    EXPECT_GT(most.host_bytes, task.host.bytes / 2);
+    // Equal parts are too small for the largest table.
+    Task even = task;
+    even.host.of_node = false;
+    even.host.bytes /= 2;
+    EXPECT_TRUE(planner.plan(even).infeasible);
+    // Both large tables on one node: more than its host has.
+    Plan crowded{.slices = whole_tables(task), .shards = {{0}, {2}, {1}, {3}}};
+    EXPECT_FALSE(planner.simulate(task, crowded).fits_memory);
+    task.memory_bytes = largest / 16;
+    const std::vector<PlanProblem> problems = check_plan(crowded, task);
+    ASSERT_EQ(problems.size(), 1U);
+    EXPECT_THAT(problems[0].message(), StartsWith("shards of node 0 take"));
+    task.host.bytes = largest / 2;
+    const PlanResult refused = planner.plan(task);
+    ASSERT_TRUE(refused.infeasible);
+    EXPECT_EQ(refused.infeasible->kind, Infeasibility::Kind::kTotalMemory);
+  }
+}
+
 TEST(HostMemory, IsSharedOutByRecshard) {
   const CostModels models = builtin_weights();
   const Planner recshard(models, {.algorithm = Algorithm::kRecshard});
@@ -245,6 +386,15 @@ TEST(HostMemory, IsPartOfTheFingerprint) {
   Task task = drawn_task(5, 0.2);
   const CostModels models = builtin_weights();
   const std::uint64_t before = fingerprint(task, {}, models);
+  task.host.of_node = true;
+  const std::uint64_t of_node = fingerprint(task, {}, models);
+  EXPECT_NE(of_node, before);
+  task.host.ssd_bytes = 1;
+  task.host.ssd_gb_s = 1.0;
+  const std::uint64_t with_ssd = fingerprint(task, {}, models);
+  EXPECT_NE(with_ssd, of_node);
+  task.host.ssd_gb_s = 2.0;
+  EXPECT_NE(fingerprint(task, {}, models), with_ssd);
   task.host.policy = HostPolicy::kStatic;
   const std::uint64_t other_policy = fingerprint(task, {}, models);
   EXPECT_NE(other_policy, before);

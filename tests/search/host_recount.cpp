@@ -18,7 +18,9 @@ namespace {
 struct Needs {
   double hbm = 0.0;
   double fetched = 0.0;
-  double host = 0.0;
+  double host = 0.0;    ///< Elsewhere than in HBM.
+  double on_ssd = 0.0;  ///< Of these, if host memory ends where rows are as old.
+  double ssd = 0.0;     ///< Read from the SSD, and written to it.
 };
 
 struct Rows {
@@ -84,10 +86,39 @@ Needs needs_of(const Task& task, const Table& table, const TableSlice& slice,
   if (table.rules.keep_in_hbm || (!is_given && in_hbm >= static_cast<double>(stored.rows))) {
     return {.hbm = static_cast<double>(stored.buffers + stored.rows)};
   }
+  // A cache copies rows that are all in the host, and tables whose share is given are there alone.
+  const bool may_be_on_ssd = task.host.ssd_bytes > 0 && !is_given;
+  const double elsewhere = static_cast<double>(stored.rows) - there * bytes;
   return {.hbm = static_cast<double>(stored.buffers) + in_hbm,
           .fetched = 2.0 * missed * std::max(bytes, 21.0 * task.host.link_gb_s),
-          .host = lru ? static_cast<double>(stored.rows)
-                      : static_cast<double>(stored.rows) - there * bytes};
+          .host = lru && !may_be_on_ssd ? static_cast<double>(stored.rows) : elsewhere,
+          .on_ssd = may_be_on_ssd ? elsewhere : 0.0,
+          .ssd = may_be_on_ssd ? missed * (std::max(bytes, 4096.0) + bytes) : 0.0};
+}
+
+/// A share of a range of values on curves at points half as far again.
+struct Range {
+  double sooner;
+  double later;
+};
+constexpr double kFirst = 0.05;
+constexpr double kForGood = 1e300;
+Range range_about(double batches) {
+  const double last = kFirst * std::pow(1.5, 37);
+  return {.sooner = batches < kFirst ? 0.0 : std::min(batches / 1.51, last),
+          .later = batches > last ? kForGood : std::max(batches * 1.51, kFirst * 1.01)};
+}
+
+/// The most batches of which `fits` is true.
+template <typename Fits>
+double most_batches(const Fits& fits) {
+  double low = 0.0;
+  double high = 1e15;
+  for (int i = 0; i < 120; ++i) {
+    const double middle = low < 1e-3 ? (low + high) / 2.0 : std::sqrt(low * high);
+    (fits(middle) ? low : high) = middle;
+  }
+  return low;
 }
 
 }  // namespace
@@ -112,31 +143,46 @@ void expect_fetches(const Task& task, const Plan& plan, const PlanCost& cost, st
       sum.hbm += of_slice.hbm;
       sum.fetched += of_slice.fetched;
       sum.host += of_slice.host;
+      sum.on_ssd += of_slice.on_ssd;
+      sum.ssd += of_slice.ssd;
     }
     return sum;
   };
-  constexpr double kFirst = 0.05;
-  const double last = kFirst * std::pow(1.5, 37);
   const auto room = static_cast<double>(room_bytes);
   const auto slack = static_cast<double>(4 * stored.size() + 4);  // Curves are rounded up.
   ASSERT_LE(needs(0.0).hbm, room + slack) << "device " << device;
-  double low = 0.0;
-  double high = 1e15;
-  for (int i = 0; i < 120; ++i) {
-    const double middle = low < 1e-3 ? (low + high) / 2.0 : std::sqrt(low * high);
-    (needs(middle).hbm <= room ? low : high) = middle;
-  }
-  const double sooner = low < kFirst ? 0.0 : std::min(low / 1.51, last);
-  const double later = low > last ? 1e300 : std::max(low * 1.51, kFirst * 1.01);
+  const auto [sooner, later] =
+      range_about(most_batches([&](double batches) { return needs(batches).hbm <= room; }));
   const double ms_per_byte = 1.0 / (task.host.link_gb_s * 1e6);
   const DeviceCost& of_device = cost.devices[device];
-  EXPECT_LE(of_device.fetch_ms, (needs(sooner).fetched * (1.0 + 1e-6) + slack) * ms_per_byte)
+  const double link_ms = of_device.fetch_ms - of_device.ssd_ms;
+  EXPECT_LE(link_ms, (needs(sooner).fetched * (1.0 + 1e-6) + slack) * ms_per_byte)
       << "device " << device;
-  EXPECT_GE(of_device.fetch_ms, (needs(later).fetched * (1.0 - 1e-6) - slack) * ms_per_byte)
+  EXPECT_GE(link_ms, (needs(later).fetched * (1.0 - 1e-6) - slack) * ms_per_byte)
       << "device " << device;
-  EXPECT_LE(static_cast<double>(of_device.host_bytes), needs(sooner).host * (1.0 + 1e-6) + slack);
-  EXPECT_LE(of_device.host_bytes, task.host.bytes);
+  const auto elsewhere = static_cast<double>(of_device.host_bytes + of_device.ssd_bytes);
+  EXPECT_LE(elsewhere, needs(sooner).host * (1.0 + 1e-6) + slack);
+  if (task.host.ssd_bytes > 0 &&
+      later < kForGood) {  // Then rows that nobody looks up are there, too.
+    EXPECT_GE(elsewhere, needs(later).host * (1.0 - 1e-6) - slack);
+  }
+  const bool equal_parts = task.host.of_node && task.host.ssd_bytes > 0;
+  const std::int64_t host =
+      task.host.bytes / (equal_parts ? std::min(task.devices_per_node, task.devices) : 1);
+  EXPECT_LE(of_device.host_bytes, host);
+  EXPECT_LE(of_device.ssd_bytes, task.host.ssd_bytes);
   EXPECT_GE(of_device.free_bytes, 0);
+  if (of_device.ssd_bytes == 0) {
+    EXPECT_LT(of_device.ssd_ms, 1e-6 * (1.0 + of_device.fetch_ms));
+    return;
+  }
+  EXPECT_GE(of_device.host_bytes, host - 1) << "device " << device;  // The SSD has the rest.
+  const auto on_ssd = static_cast<double>(of_device.ssd_bytes);
+  const auto [sooner_there, later_there] =
+      range_about(most_batches([&](double batches) { return needs(batches).on_ssd > on_ssd; }));
+  const double ms_per_ssd_byte = 1.0 / (task.host.ssd_gb_s * 1e6);
+  EXPECT_LE(of_device.ssd_ms, (needs(sooner_there).ssd * (1.0 + 1e-6) + slack) * ms_per_ssd_byte);
+  EXPECT_GE(of_device.ssd_ms, (needs(later_there).ssd * (1.0 - 1e-6) - slack) * ms_per_ssd_byte);
 }
 
 }  // namespace neuroshard::testing

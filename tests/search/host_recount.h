@@ -15,9 +15,9 @@ struct StoredBytes {
   std::int64_t rows = 0;
 };
 
-/// Expects what a device fetches from its host to lie between what it would if rows stayed in HBM
-/// for a third fewer and for half as many batches more as there is room for: the library knows
-/// curves at points so far apart. `room_bytes`: of HBM, without replicas.
+/// Expects what a device fetches from its host, and from the SSD, to lie between what it would if
+/// rows stayed in HBM for a third fewer and for half as many batches more as there is room for: the
+/// library knows curves at points so far apart. `room_bytes`: of HBM, without replicas.
 void expect_fetches(const Task& task, const Plan& plan, const PlanCost& cost, std::size_t device,
                     const std::vector<StoredBytes>& stored, std::int64_t room_bytes);
 

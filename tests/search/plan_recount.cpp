@@ -303,6 +303,15 @@ void expect_groups_kept(const Task& task, const Plan& plan) {
 
 void expect_memory_kept(const Task& task, const Plan& plan, const PlanCost& cost) {
   EXPECT_TRUE(cost.fits_memory);
+  std::map<int, std::int64_t> in_hosts;
+  for (int d = 0; d < task.devices; ++d) {
+    in_hosts[d / task.devices_per_node] += cost.devices[static_cast<std::size_t>(d)].host_bytes;
+  }
+  for (const auto& [node, bytes] : in_hosts) {
+    if (task.host.of_node) {
+      EXPECT_LE(bytes, task.host.bytes) << "node " << node;
+    }
+  }
   // Lookups that are left are the library's, as histograms are.
   const DeduplicatedTask deduplicated(task, plan.deduplicated);
   for (std::size_t d = 0; d < plan.shards.size(); ++d) {

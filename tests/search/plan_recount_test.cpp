@@ -90,7 +90,9 @@ struct Seen {
   int exchanges = 0;  ///< Whose types on the wire are.
   int hidden = 0;     ///< Where ids are hidden.
   int groups = 0;
-  int hosts = 0;               ///< Whose rows wait there.
+  int hosts = 0;               ///< Whose rows wait there,
+  int ssds = 0;                ///< or on SSDs,
+  int pools = 0;               ///< or in hosts that devices share as they need it.
   int unequal_row_blocks = 0;  ///< On devices that differ,
   int unequal_replicas = 0;    ///< and such replicas.
 };
@@ -122,6 +124,11 @@ void expect_sound(const Task& task, const Planner& planner, Seen& seen) {
                                     [](const DeviceCost& of) { return of.host_bytes > 0; })
                     ? 1
                     : 0;
+  seen.ssds += std::ranges::any_of(result.cost.devices,
+                                   [](const DeviceCost& of) { return of.ssd_bytes > 0; })
+                   ? 1
+                   : 0;
+  seen.pools += task.host.of_node && task.host.ssd_bytes == 0 ? 1 : 0;
   seen.row_blocks += has_row_blocks(task, plan) ? 1 : 0;
   seen.skewed_blocks +=
       std::ranges::any_of(
@@ -195,6 +202,8 @@ TEST(PlanRecount, PlansOfRandomTasksOfAllKindsAreSound) {
   EXPECT_GT(seen.exchanges, 0);
   EXPECT_GT(seen.hidden, 0);
   EXPECT_GT(seen.hosts, 0);
+  EXPECT_GT(seen.ssds, 0);
+  EXPECT_GT(seen.pools, 0);
   EXPECT_TRUE(seen.unequal_row_blocks > 0 || testing::kFewTasks);  // Too few tasks.
   EXPECT_GT(seen.unequal_replicas, 0);
 }

@@ -1,5 +1,6 @@
 #include "tools/options/host_memory_option.h"
 
+#include <cstdint>
 #include <optional>
 #include <string_view>
 
@@ -15,7 +16,8 @@ namespace {
 constexpr FieldsOption kHostMemoryOption{
     "--host-memory",
     "Host memory for rows that HBM has no room for, in place of the task file's: gb for each "
-    "device, link_gb_s, policy (lru, static), prefetch, e.g. gb=300,link_gb_s=25",
+    "device or node_gb for each node, link_gb_s, policy (lru, static), prefetch; ssd_gb and "
+    "ssd_gb_s of a device's SSD, e.g. gb=300,link_gb_s=25",
     "FIELD=VALUE,..."};
 
 double host_number(std::string_view name, std::string_view text) {
@@ -24,12 +26,21 @@ double host_number(std::string_view name, std::string_view text) {
               std::string(name) + "=25");
 }
 
+std::int64_t host_bytes(std::string_view name, std::string_view text) {
+  const double gib = host_number(name, text);
+  return gib == 0.0 ? 0 : bytes_from_gib(gib);
+}
+
 void set_host_field(std::string_view name, std::optional<std::string_view> value,
                     HostMemory& host) {
   const std::string_view text = value.value_or("");
-  if (name == kHostGbField) {
-    const double gib = host_number(name, text);
-    host.bytes = gib == 0.0 ? 0 : bytes_from_gib(gib);
+  if (name == kHostGbField || name == kHostNodeGbField) {
+    host.bytes = host_bytes(name, text);
+    host.of_node = name == kHostNodeGbField;
+  } else if (name == kSsdGbField) {
+    host.ssd_bytes = host_bytes(name, text);
+  } else if (name == kSsdRateField) {
+    host.ssd_gb_s = host_number(name, text);
   } else if (name == kHostLinkField) {
     host.link_gb_s = host_number(name, text);
   } else if (name == kHostPolicyField) {
@@ -37,8 +48,9 @@ void set_host_field(std::string_view name, std::optional<std::string_view> value
   } else if (name == kHostPrefetchField) {
     host.prefetch = flag_of(name, value);
   } else {
-    reject_field(name, std::string(kHostGbField) + ", " + kHostLinkField + ", " + kHostPolicyField +
-                           ", " + kHostPrefetchField);
+    reject_field(name, std::string(kHostGbField) + ", " + kHostNodeGbField + ", " + kHostLinkField +
+                           ", " + kHostPolicyField + ", " + kHostPrefetchField + ", " +
+                           kSsdGbField + ", " + kSsdRateField);
   }
 }
 

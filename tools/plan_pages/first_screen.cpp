@@ -227,11 +227,15 @@ std::string tier_panel(const PlanDocument& document) {
   std::int64_t hbm = 0;
   std::int64_t hbm_used = 0;
   std::int64_t host_used = 0;
+  std::int64_t ssd_used = 0;
   double fetch_ms = 0.0;
   std::size_t most = 0;
+  std::size_t most_on_ssd = 0;
   for (std::size_t device = 0; device < cost.devices.size(); ++device) {
     const DeviceCost& of = cost.devices[device];
     hbm_used += used_bytes(of);
+    ssd_used += of.ssd_bytes;
+    if (of.ssd_bytes > cost.devices[most_on_ssd].ssd_bytes) most_on_ssd = device;
     hbm += memory_bytes(document.task, device);
     host_used += of.host_bytes;
     fetch_ms = std::max(fetch_ms, of.fetch_ms);
@@ -246,11 +250,20 @@ std::string tier_panel(const PlanDocument& document) {
   if (host.bytes == 0 || cost.hbm_shares.empty()) {
     return html + "</tbody></table>\n<p class=\"note\">All rows are in HBM.</p>\n</section>\n";
   }
-  const std::int64_t host_bytes = host.bytes * static_cast<std::int64_t>(cost.devices.size());
-  html += tier_row("host", host_used, host_bytes,
-                   "device " + std::to_string(most) + ", " +
-                       percent_text(static_cast<double>(cost.devices[most].host_bytes) /
-                                    static_cast<double>(host.bytes)));
+  const auto devices = static_cast<std::int64_t>(cost.devices.size());
+  const std::int64_t parts =
+      host.of_node ? (devices - 1) / document.task.devices_per_node + 1 : devices;
+  const auto fullest_text = [&](std::size_t device, std::int64_t used, std::int64_t all) {
+    return "device " + std::to_string(device) + ", " +
+           percent_text(static_cast<double>(used) / static_cast<double>(all));
+  };
+  html += tier_row("host", host_used, host.bytes * parts,
+                   fullest_text(most, cost.devices[most].host_bytes, host.bytes));
+  if (host.ssd_bytes > 0) {
+    html +=
+        tier_row("SSD", ssd_used, host.ssd_bytes * devices,
+                 fullest_text(most_on_ssd, cost.devices[most_on_ssd].ssd_bytes, host.ssd_bytes));
+  }
   return html + "</tbody></table>\n<p class=\"note\">" +
          (host_used == 0 ? "HBM has room for all tables."
                          : html_text(cached_text(document)) + "; fetching rows takes up to " +

@@ -250,7 +250,13 @@ std::string hidden_text(const PlanCost& cost) {
 std::string host_text(const Task& task, const Plan& plan, const PlanCost& cost) {
   if (cost.hbm_shares.empty()) return {};
   std::int64_t bytes = 0;
-  for (const DeviceCost& device : cost.devices) bytes += device.host_bytes;
+  std::int64_t ssd_bytes = 0;
+  double ssd_ms = 0.0;
+  for (const DeviceCost& device : cost.devices) {
+    bytes += device.host_bytes;
+    ssd_bytes += device.ssd_bytes;
+    ssd_ms = std::max(ssd_ms, device.ssd_ms);
+  }
   if (bytes == 0) return "not needed: HBM has room for all tables";
   std::vector<char> waits(task.tables.size(), 0);
   for (std::size_t slice = 0; slice < plan.slices.size(); ++slice) {
@@ -259,7 +265,10 @@ std::string host_text(const Task& task, const Plan& plan, const PlanCost& cost) 
   }
   const auto tables = static_cast<std::uint64_t>(std::ranges::count(waits, 1));
   return "rows of " + counted(tables, "table") + " wait in " + format_bytes(bytes) +
-         " of host memory (" + std::string(name_of(task.host.policy)) + ")";
+         " of host memory (" + std::string(name_of(task.host.policy)) + ")" +
+         (ssd_bytes == 0 ? ""
+                         : ", and " + format_bytes(ssd_bytes) + " on SSDs, which take up to " +
+                               format_ms(ssd_ms) + " ms");
 }
 
 std::vector<ShownTerm> shown_terms(const PlanCost& cost) {

@@ -90,6 +90,7 @@ PlanCost plan_cost(const TablesCost& tables_ms, const NetworkSpec& known_network
     cost.devices.push_back(device);
   }
   cost.hbm_shares = std::move(hosted.hbm_shares);
+  cost.ssd_shares = std::move(hosted.ssd_shares);
 
   // The backward pass does not depend on when the devices start; the forward pass does.
   std::vector<double> offsets(cost.devices.size(), 0.0);

@@ -20,9 +20,11 @@ enum class HostPolicy {
 /// Throws Error listing the names.
 [[nodiscard]] HostPolicy host_policy_from_name(std::string_view name);
 
-/// Memory of the host beside the HBM of each device, for tables that are larger than all HBM.
+/// Memory of the host beside the HBM of each device, for tables that are larger than all HBM, and
+/// an SSD for tables that are larger than both.
 struct HostMemory {
-  std::int64_t bytes = 0;  ///< Memory for each device. 0: tables are in HBM alone.
+  /// Memory for each device, or if `of_node`, of each node. 0: tables are in HBM alone.
+  std::int64_t bytes = 0;
   /// Bandwidth between a device and its host in each direction, as reached: 0.001 to 1e6 GB/s (1e9
   /// bytes).
   double link_gb_s = 0.0;
@@ -30,6 +32,13 @@ struct HostMemory {
   /// Rows are fetched behind the iteration before, as TorchRec's PrefetchTrainPipelineSparseDist
   /// does. An iteration takes the longer of that and all else.
   bool prefetch = false;
+  /// The devices of a node share its memory: as they need it, or in equal parts beside an SSD.
+  bool of_node = false;
+  /// An SSD has rows of each device that have room neither in HBM nor in the host. 0: there is
+  /// none.
+  std::int64_t ssd_bytes = 0;
+  /// Bandwidth of a device's reads and writes, as reached: 0.001 to 1e6 GB/s (1e9 bytes).
+  double ssd_gb_s = 0.0;
 
   friend bool operator==(const HostMemory&, const HostMemory&) = default;
 };

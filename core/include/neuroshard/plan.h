@@ -97,17 +97,19 @@ struct DeviceCost {
   /// Forward and backward of the embedding operators of its slices, over `speed`; and
   /// `replicas_ms`, `fetch_ms` and `base_ms`.
   double compute_ms = 0.0;
-  double forward_ms = 0.0;        ///< All-to-all of the forward pass.
-  double backward_ms = 0.0;       ///< All-to-all of the backward pass.
-  double ids_ms = 0.0;            ///< All-to-all of the ids, before the forward pass.
-  double replicas_ms = 0.0;       ///< Operator of replicated tables, for its part of the batch.
-  double all_reduce_ms = 0.0;     ///< Gradients of replicated tables, and the update by them.
-  double dense_ms = 0.0;          ///< No all-to-all hides so much of the task's dense part.
-  double fetch_ms = 0.0;          ///< Fetching of rows that wait in the host's memory.
-  double hidden_fetch_ms = 0.0;   ///< So much of `fetch_ms` runs behind the iteration before.
-  double hidden_ms = 0.0;         ///< So much of `ids_ms` runs behind the iteration before.
+  double forward_ms = 0.0;       ///< All-to-all of the forward pass.
+  double backward_ms = 0.0;      ///< All-to-all of the backward pass.
+  double ids_ms = 0.0;           ///< All-to-all of the ids, before the forward pass.
+  double replicas_ms = 0.0;      ///< Operator of replicated tables, for its part of the batch.
+  double all_reduce_ms = 0.0;    ///< Gradients of replicated tables, and the update by them.
+  double dense_ms = 0.0;         ///< No all-to-all hides so much of the task's dense part.
+  double fetch_ms = 0.0;         ///< Fetching of rows that wait in the host's memory.
+  double ssd_ms = 0.0;           ///< So much of `fetch_ms` is for the SSD, where they wait as well.
+  double hidden_fetch_ms = 0.0;  ///< So much of `fetch_ms` runs behind the iteration before.
+  double hidden_ms = 0.0;        ///< So much of `ids_ms` runs behind the iteration before.
   std::int64_t memory_bytes = 0;  ///< Slices and replicas together: the total of `memory`.
   std::int64_t host_bytes = 0;    ///< Slices in the host's memory.
+  std::int64_t ssd_bytes = 0;     ///< Slices on the SSD.
   std::int64_t dim_sum = 0;       ///< output_columns() of its slices.
   double lookups = 0.0;           ///< Per sample, of its slices.
   int slices = 0;
@@ -133,6 +135,8 @@ struct PlanCost {
   bool prefetched = false;   ///< HostMemory::prefetch of the task, if it has such memory.
   /// [slices]: the share of its rows that HBM has room for, of a task with host memory; else empty.
   std::vector<double> hbm_shares{};
+  /// [slices]: the share of its rows that waits on the SSD, of a task with one; else empty.
+  std::vector<double> ssd_shares{};
   /// Not empty if a predicted time is negative. A Planner also warns if tables, slices or devices
   /// lie outside what the models were trained on (training_ranges.h). It warns, too, if costs of
   /// another type of weights or batch are asked for than they predict (prediction_limits.h).

@@ -146,8 +146,8 @@ struct Task {
 /// least 0 if `task` is valid.
 [[nodiscard]] std::int64_t hbm_room_bytes(const Task& task, std::size_t device);
 
-/// hbm_room_bytes() and the memory of the host beside it: no plan has more on a device. At most
-/// INT64_MAX.
+/// hbm_room_bytes(), the memory of the host beside it and the SSD: no plan has more on a device. At
+/// most INT64_MAX.
 [[nodiscard]] std::int64_t room_bytes(const Task& task, std::size_t device);
 
 /// room_bytes() of every device, [devices].
@@ -156,7 +156,10 @@ struct Task {
 /// room_bytes() of the device that has most.
 [[nodiscard]] std::int64_t largest_room_bytes(const Task& task);
 
-/// Sum of room_bytes() over all devices; INT64_MAX if it is more.
+/// [devices]: room_bytes() where the devices of a node have equal parts of its host's memory.
+[[nodiscard]] std::vector<std::int64_t> even_rooms_bytes(const Task& task);
+
+/// Room of all devices together; INT64_MAX if it is more.
 [[nodiscard]] std::int64_t total_room_bytes(const Task& task);
 
 /// Whether rows that wait in hosts' memory are fetched behind the iteration before.

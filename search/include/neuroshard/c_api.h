@@ -27,7 +27,7 @@ extern "C" {
 
 /// Version of this interface, which only grows: a program works with a library whose
 /// ns_abi_version() is not below the NS_ABI_VERSION that it was compiled with.
-#define NS_ABI_VERSION 15
+#define NS_ABI_VERSION 16
 int32_t ns_abi_version(void);
 
 /// Version of the library in use, e.g. "0.1.0".
@@ -391,6 +391,19 @@ ns_status ns_plan_get_device_host(const ns_plan* plan, ns_device_host* devices, 
 /// Writes for each slice, in the order of ns_plan_get_slices() and as it does, the share of its
 /// rows that HBM has room for. There are none if the task states no host memory. Since version 10.
 ns_status ns_plan_get_hbm_shares(const ns_plan* plan, double* shares, size_t capacity,
+                                 size_t* count);
+
+/// Rows of a device that wait on an SSD, if the task states one. Since version 16.
+typedef struct ns_device_ssd {
+  double ssd_ms;  ///< Reading and writing of these rows; part of ns_device_host's `fetch_ms`.
+  int64_t ssd_bytes;
+} ns_device_ssd;
+/// Copies it for the devices, in order. Since version 16.
+ns_status ns_plan_get_device_ssd(const ns_plan* plan, ns_device_ssd* devices, size_t capacity,
+                                 size_t* count);
+/// As ns_plan_get_hbm_shares(): the share of a slice's rows that waits on the SSD. There are none
+/// if the task states no SSD. Since version 16.
+ns_status ns_plan_get_ssd_shares(const ns_plan* plan, double* shares, size_t capacity,
                                  size_t* count);
 
 /// Columns of a table that a device has to be sent; ns_plan_get_move_rows() tells the rows.

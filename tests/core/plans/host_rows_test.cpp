@@ -191,6 +191,78 @@ TEST(HostRows, MissWhatNeitherMemoryHasRoomFor) {
   EXPECT_EQ(hosted_plan(task, plan).devices.front().missing_bytes, 0);
 }
 
+/// Bytes that a batch reads from an SSD, and writes, if HBM and the host have room for so many: by
+/// how lately rows were looked up, or how often they are.
+double read_and_written_bytes(const Task& task, double room) {
+  const bool lru = task.host.policy == HostPolicy::kLru;
+  const std::vector<AlikeRows> rows = alike_rows(task);
+  const auto sums = [&](double batches) {
+    double there = 0.0;
+    double missed = 0.0;
+    for (const auto& [count, lookups, bytes] : rows) {
+      const double in_memory = lru ? -std::expm1(-lookups * batches) : lookups * batches >= 1.0;
+      there += count * in_memory * bytes;
+      missed -= count * (1.0 - in_memory) * std::expm1(-lookups) * (4096.0 + bytes);
+    }
+    return std::pair(there, missed);
+  };
+  double low = 0.0;
+  double high = 1e6;
+  for (int i = 0; i < 100; ++i) {
+    const double middle = (low + high) / 2.0;
+    (sums(middle).first < room ? low : high) = middle;
+  }
+  const auto [fewer, most] = sums(low);
+  const auto [more, least] = sums(high);
+  const double part = more > fewer ? (room - fewer) / (more - fewer) : 0.0;
+  return std::lerp(most, least, part);  // A part of rows that are alike.
+}
+
+TEST(HostRows, WaitOnAnSsdIfNoMemoryHasRoom) {
+  for (const HostPolicy policy : all_host_policies()) {
+    for (const int percent : {10, 20, 40}) {
+      SCOPED_TRACE(percent);
+      Task task = hosted_task(policy);
+      task.memory_bytes = total_bytes(task) / 8;
+      task.host.bytes = total_bytes(task) / 100 * percent;
+      const Plan plan = all_on_one_device(task);
+      EXPECT_GT(hosted_plan(task, plan).devices.front().missing_bytes, 0);
+      const double without_ms = hosted_plan(task, plan).devices.front().fetch_ms;
+      task.host.ssd_bytes = total_bytes(task);
+      task.host.ssd_gb_s = 2.0;
+      const HostedPlan hosted = hosted_plan(task, plan);
+      const HostedPlan::OfDevice& device = hosted.devices.front();
+      EXPECT_EQ(device.missing_bytes, 0);
+      // The link carries what it did.
+      EXPECT_NEAR(device.fetch_ms, without_ms + device.ssd_ms, 1e-9 * device.fetch_ms);
+      EXPECT_NEAR(static_cast<double>(device.host_bytes), static_cast<double>(task.host.bytes), 1);
+      const auto in_memory = static_cast<double>(total_bytes(task) - device.ssd_bytes);
+      const double ms = read_and_written_bytes(task, in_memory) / 2e6;
+      // Beside a cache, tables may be whole in memory where that reads less.
+      EXPECT_GT(device.ssd_ms, (policy == HostPolicy::kLru ? 0.75 : 0.98) * ms);
+      // Curves are straight between two points.
+      EXPECT_LT(device.ssd_ms, 1.15 * ms);
+      task.host.ssd_bytes = device.ssd_bytes / 2;
+      EXPECT_GT(hosted_plan(task, plan).devices.front().missing_bytes, 0);
+    }
+  }
+}
+
+TEST(HostRows, OfTablesWithAShareWaitInTheHostAlone) {
+  Task task = hosted_task(HostPolicy::kLru);
+  task.tables[0].rules.hbm_share = 0.25;
+  task.host.bytes = total_bytes(task) / 2;
+  task.host.ssd_bytes = 2 * total_bytes(task);
+  task.host.ssd_gb_s = 2.0;
+  const Plan plan = all_on_one_device(task);
+  const HostedPlan hosted = hosted_plan(task, plan);
+  EXPECT_EQ(hosted.devices.front().missing_bytes, 0);
+  EXPECT_EQ(hosted.ssd_shares[0], 0.0);
+  EXPECT_GT(hosted.ssd_shares[1], 0.0);
+  task.host.bytes = task.tables[0].size_bytes() / 2;
+  EXPECT_GT(hosted_plan(task, plan).devices.front().missing_bytes, 0);
+}
+
 TEST(HostRows, SlicesOfATableAddUpToIt) {
   const Task task = hosted_task(HostPolicy::kLru);
   const Table& table = task.tables[1];

@@ -9,6 +9,7 @@
 #include <list>
 #include <random>
 #include <set>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -92,6 +93,97 @@ TEST(RowPopularity, ACacheMissesAsManyRowsAsASimulatedOne) {
       // Misses of 400 batches are counted one by one.
       const double noise = 4.0 * std::sqrt(simulated / 400.0);
       EXPECT_NEAR(reuse.looked_up_lately(batches).fetched, simulated, 0.01 * simulated + noise);
+    }
+  }
+}
+
+/// Misses of a batch, on average, of a cache that hands the rows which it drops to a second one,
+/// which keeps those that it got last, until they are looked up again; or as FBGEMM's does, with
+/// `copies` of rows that it hands back, and of those that both have missed.
+struct Misses {
+  double first = 0.0;
+  double both = 0.0;
+};
+Misses misses_of_two_caches(double exponent, std::size_t first, std::size_t second,
+                            bool copies = false) {
+  Lookups lookups(exponent);
+  struct Cache {
+    std::list<std::int64_t> order;  // The last one first.
+    std::unordered_map<std::int64_t, std::list<std::int64_t>::iterator> at;
+
+    bool take_out(std::int64_t row) {
+      const auto found = at.find(row);
+      if (found == at.end()) return false;
+      order.erase(found->second);
+      at.erase(found);
+      return true;
+    }
+    void put_first(std::int64_t row) {
+      order.push_front(row);
+      at[row] = order.begin();
+    }
+    std::int64_t drop_last() {
+      const std::int64_t row = order.back();
+      at.erase(row);
+      order.pop_back();
+      return row;
+    }
+  };
+  Cache hbm;
+  Cache host;
+  constexpr int kWarm = 400;
+  constexpr int kCounted = 400;
+  Misses misses;
+  for (int i = 0; i < kWarm + kCounted; ++i) {
+    for (const std::int64_t row : lookups.batch()) {
+      if (!hbm.take_out(row)) {
+        misses.first += i >= kWarm ? 1.0 / kCounted : 0.0;
+        if (!host.take_out(row)) misses.both += i >= kWarm ? 1.0 / kCounted : 0.0;
+        if (copies) host.put_first(row);
+      }
+      hbm.put_first(row);
+    }
+    while (hbm.order.size() > first) {
+      const std::int64_t row = hbm.drop_last();
+      (void)host.take_out(row);
+      host.put_first(row);
+    }
+    while (host.order.size() > second) (void)host.drop_last();
+  }
+  return misses;
+}
+
+TEST(RowPopularity, TwoCachesMissAsManyRowsAsSimulatedOnes) {
+  for (const double exponent :
+       NEUROSHARD_SANITIZED ? std::vector{1.05} : std::vector{0.6, 1.05, 1.3}) {
+    const RowReuse reuse(table_of_zipf(exponent), kSamples);
+    for (const std::size_t second : {1'500, 6'000}) {
+      SCOPED_TRACE(::testing::Message() << "exponent " << exponent << ", second " << second);
+      constexpr std::size_t kFirst = 2'000;
+      const Misses simulated = misses_of_two_caches(exponent, kFirst, second);
+      const auto expect = [&](double rows, double misses) {
+        const double batches = testing::batches_in_cache(reuse, rows);
+        const double noise = 4.0 * std::sqrt(misses / 400.0);
+        EXPECT_NEAR(reuse.looked_up_lately(batches).fetched, misses, 0.01 * misses + noise);
+      };
+      expect(kFirst, simulated.first);
+      expect(static_cast<double>(kFirst + second), simulated.both);
+    }
+  }
+}
+
+// docs/host_memory.md says by how much.
+TEST(RowPopularity, CopiesInASecondCacheCostMisses) {
+  const std::vector<double> exponents =
+      NEUROSHARD_SANITIZED ? std::vector{1.05} : std::vector{0.6, 1.05, 1.3};
+  for (const double exponent : exponents) {
+    for (const std::size_t second : {1'500, 6'000}) {
+      const double best = misses_of_two_caches(exponent, 2'000, second).both;
+      const double with_copies = misses_of_two_caches(exponent, 2'000, second, true).both;
+      RecordProperty(std::to_string(exponent) + "_" + std::to_string(second),
+                     std::to_string(with_copies / best));
+      EXPECT_GT(with_copies, 1.02 * best);
+      EXPECT_LT(with_copies, 1.5 * best);
     }
   }
 }

@@ -16,6 +16,7 @@ from torchrec.distributed.planner.enumerators import EmbeddingEnumerator
 from torchrec.distributed.planner.perf_models import NoopPerfModel
 from torchrec.distributed.planner.planners import EmbeddingShardingPlanner
 from torchrec.distributed.planner.types import ParameterConstraints, PlannerError, PlannerErrorType
+from torchrec.distributed.types import ParameterSharding
 from torchrec.modules.embedding_configs import DataType
 from torchrec.modules.feature_processor_ import PositionWeightedModule
 from torchrec.modules.fp_embedding_modules import FeatureProcessedEmbeddingBagCollection
@@ -161,6 +162,33 @@ def test_rows_that_wait_in_host_memory_are_cached() -> None:
     plain = neuroshard.Task(tables, 4, 16 * GIB)
     uncached = to_sharding_plan(plain, result.plan, model, topology=topology(), sharders=SHARDERS).plan["x"]
     assert all(of_table.cache_params is None for of_table in uncached.values())
+
+
+def test_rows_that_wait_on_ssds_are_in_a_store_there() -> None:
+    sizes = {"large": (40_000_000, 64), "small": (1_000, 64)}
+    model = torch.nn.ModuleDict({"x": bags(sizes)})
+    tables = [neuroshard.Table(rows, dim, 4.0, name=f"x.{name}") for name, (rows, dim) in sizes.items()]
+    host = neuroshard.HostMemory(2 * GIB, 25.0, ssd_bytes=16 * GIB, ssd_gb_s=2.0)
+    task = neuroshard.Task(tables, 2, GIB, host_memory=host)
+    result = neuroshard.plan(task, cuts="columns", effort="fast")
+    assert result.plan is not None and result.cost is not None and (result.cost.ssd_bytes > 0).all()
+
+    def sharded(kernels: list[str]) -> dict[str, ParameterSharding]:
+        constraints = {"large": ParameterConstraints(compute_kernels=kernels)}
+        made = to_sharding_plan(
+            task, result.plan, model, topology=topology(2), sharders=SHARDERS, constraints=constraints
+        )
+        return dict(made.plan["x"])
+
+    sharding = sharded(["fused", "key_value"])
+    assert sharding["large"].compute_kernel == "key_value" and sharding["small"].compute_kernel == "fused"
+    store, cache = sharding["large"].key_value_params, sharding["large"].cache_params
+    assert store is not None and store.l2_cache_size == 2
+    assert cache is not None and cache.load_factor is not None and 0 < cache.load_factor < 0.5
+    assert sharding["small"].key_value_params is None
+    assert {shard.placement.rank() for shard in sharding["large"].sharding_spec.shards} == {0, 1}
+    with pytest.raises(neuroshard.Error, match='wait on an SSD.*"key_value" beside "fused"'):
+        sharded(["fused", "fused_uvm_caching"])
 
 
 def test_optimizers_data_types_and_memory_are_minded() -> None:

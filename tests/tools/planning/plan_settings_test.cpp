@@ -122,6 +122,18 @@ TEST(PlanCommand, SaysWhatWaitsInHostMemory) {
   EXPECT_THAT(plan_as("table", "gb=8,link_gb_s=25").out,
               ::testing::AllOf(HasSubstr("fetch"),
                                ContainsRegex("host +rows of 2 tables wait in [0-9.]+ GiB")));
+  const json beside =
+      json::parse(plan_as("json", "node_gb=1,link_gb_s=25,ssd_gb=8,ssd_gb_s=2").out);
+  EXPECT_GT(beside["devices"][0]["cost"]["ssd_ms"], 0.0);
+  EXPECT_GT(beside["devices"][0]["memory"]["ssd_bytes"], 0);
+  EXPECT_GT(beside["devices"][0]["shard"][0]["ssd_share"], 0.0);
+  EXPECT_THAT(beside["notes"].dump(),
+              HasSubstr("host memory: 1.00 GiB for each node at 25 GB/s, lru, 8.00 GiB of SSD at 2 "
+                        "GB/s"));
+  EXPECT_THAT(plan_as("table", "gb=0.5,link_gb_s=25,ssd_gb=8,ssd_gb_s=2").out,
+              ContainsRegex("on SSDs, which take up to"));
+  EXPECT_THAT(plan_as("json", "gb=8,link_gb_s=25,ssd_gb=8").err,
+              HasSubstr("--host-memory: ssd_gb_s is 0; give the GB/s of a device's reads"));
   EXPECT_THAT(plan_as("table", "gb=8,link_gb_s=25,prefetch").out,
               HasSubstr("ms of fetched rows run behind the iteration before"));
   EXPECT_LT(json::parse(plan_as("json", "gb=8,link_gb_s=25,policy=static").out)["cost_ms"],

@@ -31,24 +31,33 @@ void bind_host_memory(nb::module_& module) {
       .def(
           "__init__",
           [](HostMemory* self, std::int64_t bytes, double link_gb_s, std::string_view policy,
-             bool prefetch) {
+             bool prefetch, bool of_node, std::int64_t ssd_bytes, double ssd_gb_s) {
             new (self) HostMemory(checked_host_memory({.bytes = bytes,
                                                        .link_gb_s = link_gb_s,
                                                        .policy = host_policy_from_name(policy),
-                                                       .prefetch = prefetch}));
+                                                       .prefetch = prefetch,
+                                                       .of_node = of_node,
+                                                       .ssd_bytes = ssd_bytes,
+                                                       .ssd_gb_s = ssd_gb_s}));
           },
           "bytes"_a, "link_gb_s"_a, nb::kw_only(), "policy"_a = "lru", "prefetch"_a = false,
-          "`bytes`: for each device. `link_gb_s`: GB/s (1e9 bytes) between a device and its host "
-          "in "
-          "each direction, as reached. `policy`: \"lru\", a cache in HBM keeps the rows that were "
+          "of_node"_a = false, "ssd_bytes"_a = 0, "ssd_gb_s"_a = 0.0,
+          "`bytes`: for each device, or with `of_node` for each node, whose devices share it. "
+          "`link_gb_s`: GB/s (1e9 bytes) between a device and its host in each direction, as "
+          "reached. `policy`: \"lru\", a cache in HBM keeps the rows that were "
           "looked up last, as FBGEMM's does; or \"static\", the most popular rows are in HBM for "
           "good, as RecShard has it. `prefetch`: rows are fetched behind the iteration before, as "
-          "TorchRec's PrefetchTrainPipelineSparseDist does.")
+          "TorchRec's PrefetchTrainPipelineSparseDist does. `ssd_bytes`, `ssd_gb_s`: an SSD for "
+          "each "
+          "device, for rows that the host has no room for, and GB/s of its reads and writes.")
       .def_ro("bytes", &HostMemory::bytes)
       .def_ro("link_gb_s", &HostMemory::link_gb_s)
       .def_prop_ro("policy",
                    [](const HostMemory& host) { return std::string(name_of(host.policy)); })
       .def_ro("prefetch", &HostMemory::prefetch)
+      .def_ro("of_node", &HostMemory::of_node)
+      .def_ro("ssd_bytes", &HostMemory::ssd_bytes)
+      .def_ro("ssd_gb_s", &HostMemory::ssd_gb_s)
       .def(nb::self == nb::self, nb::sig("def __eq__(self, other: object, /) -> bool"))
       .def("__repr__",
            [](const HostMemory& host) { return "HostMemory(" + host_memory_text(host) + ")"; });

@@ -164,6 +164,15 @@ void bind_plan(nb::module_& module) {
       "task"_a, "plan"_a,
       "By slice, the share of its rows that HBM has room for; 1 for a task without host memory.");
   module.def(
+      "ssd_shares",
+      [](const NamedTask& task, const Plan& plan) {
+        validate(plan, task.task);
+        return task.task.host.ssd_bytes > 0 ? hosted_plan(task.task, plan).ssd_shares
+                                            : std::vector<double>(plan.slices.size(), 0.0);
+      },
+      "task"_a, "plan"_a,
+      "By slice, the share of its rows that waits on the SSD; 0 for a task without one.");
+  module.def(
       "load_plan",
       [](const std::filesystem::path& path, const NamedTask& task) {
         return one_plan(load_plans(path), task, path.string());
@@ -237,6 +246,8 @@ void bind_plan_cost(nb::module_& module) {
                    "Operator of replicated tables; part of `compute_ms`.")
       .def_prop_ro("fetch_ms", by_device<double>([](const DeviceCost& d) { return d.fetch_ms; }),
                    kOwned, "Fetches of rows that wait in the host's memory; part of `compute_ms`.")
+      .def_prop_ro("ssd_ms", by_device<double>([](const DeviceCost& d) { return d.ssd_ms; }),
+                   kOwned, "Part of `fetch_ms`: reads and writes of the SSD.")
       .def_prop_ro("hidden_fetch_ms",
                    by_device<double>([](const DeviceCost& d) { return d.hidden_fetch_ms; }), kOwned,
                    "Part of `fetch_ms` that runs behind the iteration before.")
@@ -273,6 +284,12 @@ void bind_plan_cost(nb::module_& module) {
       .def_prop_ro("host_bytes",
                    by_device<std::int64_t>([](const DeviceCost& d) { return d.host_bytes; }),
                    kOwned, "Memory of slices in the host.")
+      .def_prop_ro("ssd_bytes",
+                   by_device<std::int64_t>([](const DeviceCost& d) { return d.ssd_bytes; }), kOwned,
+                   "Bytes of slices on the SSD.")
+      .def_prop_ro(
+          "ssd_shares", [](const CostedTaskPlan& plan) { return plan.cost.ssd_shares; },
+          "By slice, the share of its rows that waits on the SSD; empty: the task has none.")
       .def_prop_ro(
           "hbm_shares", [](const CostedTaskPlan& plan) { return plan.cost.hbm_shares; },
           "By slice, the share of its rows that HBM has room for; empty: the task has no host "

@@ -76,8 +76,8 @@ auto fields_of(S& s) {
 
 template <IsA<HostMemory> S>
 auto fields_of(S& s) {
-  auto& [bytes, link_gb_s, policy, prefetch] = s;
-  return std::tie(bytes, link_gb_s, policy, prefetch);
+  auto& [bytes, link_gb_s, policy, prefetch, of_node, ssd_bytes, ssd_gb_s] = s;
+  return std::tie(bytes, link_gb_s, policy, prefetch, of_node, ssd_bytes, ssd_gb_s);
 }
 
 template <IsA<PopularRows> S>
@@ -133,17 +133,19 @@ auto fields_of(S& s) {
 template <IsA<DeviceCost> S>
 auto fields_of(S& s) {
   auto& [compute_ms, forward_ms, backward_ms, ids_ms, replicas_ms, all_reduce_ms, dense_ms,
-         fetch_ms, hidden_fetch_ms, hidden_ms, memory_bytes, host_bytes, dim_sum, lookups, slices,
-         memory, reserved_bytes, speed, base_ms, base_bytes, free_bytes] = s;
+         fetch_ms, ssd_ms, hidden_fetch_ms, hidden_ms, memory_bytes, host_bytes, ssd_bytes, dim_sum,
+         lookups, slices, memory, reserved_bytes, speed, base_ms, base_bytes, free_bytes] = s;
   return std::tie(compute_ms, forward_ms, backward_ms, ids_ms, replicas_ms, all_reduce_ms, dense_ms,
-                  fetch_ms, hidden_fetch_ms, hidden_ms, memory_bytes, host_bytes, dim_sum, lookups,
-                  slices, memory, reserved_bytes, speed, base_ms, base_bytes, free_bytes);
+                  fetch_ms, ssd_ms, hidden_fetch_ms, hidden_ms, memory_bytes, host_bytes, ssd_bytes,
+                  dim_sum, lookups, slices, memory, reserved_bytes, speed, base_ms, base_bytes,
+                  free_bytes);
 }
 
 template <IsA<PlanCost> S>
 auto fields_of(S& s) {
-  auto& [devices, cost_ms, host_ms, fits_memory, prefetched, hbm_shares, warning] = s;
-  return std::tie(devices, cost_ms, host_ms, fits_memory, prefetched, hbm_shares, warning);
+  auto& [devices, cost_ms, host_ms, fits_memory, prefetched, hbm_shares, ssd_shares, warning] = s;
+  return std::tie(devices, cost_ms, host_ms, fits_memory, prefetched, hbm_shares, ssd_shares,
+                  warning);
 }
 
 template <IsA<CostedTaskPlan> S>

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from torch import nn
 from torchrec.distributed.embedding_types import EmbeddingComputeKernel
 from torchrec.distributed.planner.types import ParameterConstraints, Shard, ShardingOption
-from torchrec.distributed.types import CacheAlgorithm, CacheParams, ShardingType
+from torchrec.distributed.types import CacheAlgorithm, CacheParams, KeyValueParams, ShardingType
 from torchrec.modules.embedding_configs import BaseEmbeddingConfig, DataType, EmbeddingBagConfig, PoolingType
 
 from neuroshard._core import Table, TableRules
@@ -28,6 +28,9 @@ FUSED = EmbeddingComputeKernel.FUSED.value
 
 # The kernel of tables in host memory, whose rows are cached on the device.
 CACHED = EmbeddingComputeKernel.FUSED_UVM_CACHING.value
+
+# The kernel of tables on SSDs, with a cache in host memory and one on the device.
+STORED = EmbeddingComputeKernel.KEY_VALUE.value
 
 # Load factors of caches that TorchRec takes are over 0 and below 1.
 LEAST_LOAD_FACTOR, MOST_LOAD_FACTOR = 1e-6, 0.999
@@ -196,6 +199,10 @@ class ModelTable:
     def may_be_cached(self) -> bool:
         """Whether its rows may wait in host memory."""
         return any(option.compute_kernel == CACHED for option in self.options)
+
+    def may_be_stored(self) -> bool:
+        """Whether they may wait on an SSD."""
+        return any(option.compute_kernel == STORED for option in self.options)
 
     def is_only_cached(self) -> bool:
         """Whether they may be nowhere else."""
@@ -428,10 +435,12 @@ class ModelTable:
         )
 
 
-def cached(option: ShardingOption, load_factor: float) -> ShardingOption:
-    """`option`, without estimates, with its rows in host memory and so large a share of them in a cache."""
+def cached(option: ShardingOption, load_factor: float, store: KeyValueParams | None = None) -> ShardingOption:
+    """`option`, without estimates, with its rows in host memory, or in a `store` on an SSD, and so large a share of them
+    in a cache."""
     made = copy(option)
-    made.compute_kernel = CACHED
+    made.compute_kernel = CACHED if store is None else STORED
+    made.key_value_params = store
     given = option.cache_params or CacheParams()
     made.cache_params = replace(given, algorithm=given.algorithm or CacheAlgorithm.LRU, load_factor=load_factor)
     return made

@@ -7,12 +7,20 @@ from torchrec.distributed.planner.enumerators import EmbeddingEnumerator
 from torchrec.distributed.planner.planners import to_sharding_plan as sharding_plan_of_options
 from torchrec.distributed.planner.types import ShardingOption, Topology
 from torchrec.distributed.sharding_plan import get_default_sharders
-from torchrec.distributed.types import EnumerableShardingSpec, ModuleSharder, ShardingPlan
+from torchrec.distributed.types import EnumerableShardingSpec, KeyValueParams, ModuleSharder, ShardingPlan
 
-from neuroshard._core import Plan, Task, hbm_shares, slices_by_device
+from neuroshard._core import Plan, Task, TableSlice, hbm_shares, slices_by_device, ssd_shares
 from neuroshard.errors import Error
 from neuroshard.placed_slices import PlacedSlice, plan_from_slices
-from neuroshard.torchrec.model_tables import DATA_PARALLEL, Constraints, Piece, cached, model_tables
+from neuroshard.torchrec.model_tables import (
+    DATA_PARALLEL,
+    FUSED,
+    STORED,
+    Constraints,
+    Piece,
+    cached,
+    model_tables,
+)
 
 
 def pieces_by_table(task: Task, plan: Plan) -> list[list[Piece]]:
@@ -38,10 +46,12 @@ def to_sharding_plan(
     Tables of `task` are those of `module` by name: path of the module, a dot, name of the table.
     Tables that the plan cuts by rows become row-wise or table-row-wise ones, or grids, if these are the blocks
     into which TorchRec cuts them; those that it replicates are data-parallel. Tables of which rows wait in host memory
-    are cached (fused_uvm_caching). Raises Error if a table is missing on either side, or cannot be sharded as planned.
+    are cached (fused_uvm_caching), and those of which rows wait on SSDs are in a store there (key_value) if `constraints`
+    offer that. Raises Error if a table is missing on either side, or cannot be sharded as planned.
     """
     constraints = constraints or {}
     load_factors = cache_load_factors(task, plan, topology)
+    stored, store = tables_on_ssds(task, plan)
     enumerator = EmbeddingEnumerator(topology=topology, batch_size=1, constraints=dict(constraints))
     found = model_tables(enumerator.enumerate(module, list(sharders or get_default_sharders())))
     in_model = {table.full_name: table for table in found}
@@ -90,7 +100,13 @@ def to_sharding_plan(
             raise Error(f"plan: table {name} cannot be sharded as planned: {refusal}")
         option = table.sharded(of_table)
         load_factor = table.load_factor_for(load_factors.get(index))
-        options.append(option if load_factor is None else cached(option, load_factor))
+        if index in stored and not table.may_be_stored():
+            raise Error(
+                f"plan: rows of table {name} wait on an SSD, but the table may not be there; let compute_kernels of its "
+                f'constraints have "{STORED}" beside "{FUSED}", and the topology ssd_cap'
+            )
+        of_ssd = store if index in stored else None
+        options.append(option if load_factor is None else cached(option, load_factor, of_ssd))
     return sharding_plan_of_options(options, topology)
 
 
@@ -112,6 +128,28 @@ def cache_load_factors(task: Task, plan: Plan, topology: Topology) -> dict[int, 
     if topology.compute_device == "cpu":
         raise Error("plan: rows are in host memory, and TorchRec caches them on GPUs alone; plan without host_memory")
     return factors
+
+
+def tables_on_ssds(task: Task, plan: Plan) -> tuple[set[int], KeyValueParams]:
+    """Tables of which rows wait on SSDs, and their store: it has one cache in the host's memory of a rank, of whole GiB,
+    as much as rows of these tables have there on the rank that has least for them."""
+    on_ssd = ssd_shares(task, plan)
+    stored = {piece.table for piece, share in zip(plan.slices, on_ssd) if share > 0.0}
+    elsewhere = [1.0 - in_hbm - share for in_hbm, share in zip(hbm_shares(task, plan), on_ssd)]
+    in_hosts = []
+    for shard in plan.shards:
+        pieces = [(plan.slices[index], elsewhere[index]) for index in shard if plan.slices[index].table in stored]
+        if pieces:
+            in_hosts.append(sum(share * bytes_of(task, piece) for piece, share in pieces))
+    # Shares are rounded.
+    gib = int(round(min(in_hosts, default=0.0) / 2**30, 3))
+    return stored, KeyValueParams(l2_cache_size=gib or None)
+
+
+def bytes_of(task: Task, piece: TableSlice) -> float:
+    """Weights and state of the optimizer, and about as many of its buffers as it has cells of the table."""
+    table = task.tables[piece.table]
+    return table.size_bytes * (piece.rows / table.rows) * (piece.dim / table.dim)
 
 
 def from_sharding_plan(sharding_plan: ShardingPlan, task: Task) -> Plan:

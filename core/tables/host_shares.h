@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "neuroshard/task.h"
+
+namespace neuroshard {
+
+/// Whether devices take of their node's host memory what they need, so that plans are limited by
+/// what all of a node take. Beside an SSD they have equal parts: it has what these lack.
+[[nodiscard]] inline bool pools_host_memory(const Task& task) {
+  return task.host.of_node && task.host.bytes > 0 && task.host.ssd_bytes == 0;
+}
+
+/// Host memory of a device: an equal part of its node's, if that is stated.
+[[nodiscard]] std::int64_t even_host_bytes(const Task& task);
+
+/// Host memory as it limits a device by itself: not at all, where devices share it as they need it.
+[[nodiscard]] HostMemory host_of_device(const Task& task);
+
+/// [nodes]: sums of what devices take; empty unless pools_host_memory().
+[[nodiscard]] std::vector<std::int64_t> pooled_bytes(const Task& task,
+                                                     std::span<const std::int64_t> of_devices);
+
+/// What nodes that take so much lack, all together.
+[[nodiscard]] std::int64_t pools_missing_bytes(const Task& task,
+                                               std::span<const std::int64_t> of_nodes);
+
+}  // namespace neuroshard
