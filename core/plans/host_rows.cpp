@@ -194,7 +194,7 @@ static double share_in_hbm(HostPolicy policy, std::int64_t rows, const SliceMemo
   return std::clamp(cached / (stored + all * of_cached_row), 0.0, 1.0);
 }
 
-/// What a node that devices share lacks, the one of them lacks that takes most of it.
+/// A node that lacks memory lacks it on the device that takes most of it.
 static void blame_pools(const Task& task, const std::vector<std::int64_t>& in_hosts,
                         std::vector<HostedPlan::OfDevice>& devices) {
   const std::vector<std::int64_t> nodes = pooled_bytes(task, in_hosts);

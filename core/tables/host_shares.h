@@ -25,7 +25,7 @@ namespace neuroshard {
 [[nodiscard]] std::vector<std::int64_t> pooled_bytes(const Task& task,
                                                      std::span<const std::int64_t> of_devices);
 
-/// What nodes that take so much lack, all together.
+/// Sum of the bytes that nodes lack if they take so much.
 [[nodiscard]] std::int64_t pools_missing_bytes(const Task& task,
                                                std::span<const std::int64_t> of_nodes);
 

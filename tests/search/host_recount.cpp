@@ -19,7 +19,7 @@ struct Needs {
   double hbm = 0.0;
   double fetched = 0.0;
   double host = 0.0;    ///< Elsewhere than in HBM.
-  double on_ssd = 0.0;  ///< Of these, if host memory ends where rows are as old.
+  double on_ssd = 0.0;  ///< There if host memory ends where rows are as old.
   double ssd = 0.0;     ///< Read from the SSD, and written to it.
 };
 
