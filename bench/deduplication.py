@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """What deduplication and hot rows gain: drawn models with sequences, on 8 to 128 devices. Each is planned without both,
-with all unpooled tables deduplicated, and with plans that choose tables; and each so with hot rows, and by FlexShard's
-tiers. Costs are analytic ones. --torchrec adds the plans of TorchRec's planner, which deduplicates unpooled tables, and
-needs the Python package, PyTorch and TorchRec. The cost of finding rows, and of what is made of those that come back, is counted for
-plans that choose, and left out for unpooled tables of the second kind of plan (docs/deduplication.md). Prints a table
-in Markdown.
+with all unpooled tables deduplicated, and with plans that choose tables; each so with hot rows, on every device or once
+on each node, too; and by FlexShard's tiers. Costs are analytic ones. --torchrec adds the plans of TorchRec's planner,
+which deduplicates unpooled tables, and needs the Python package, PyTorch and TorchRec. The cost of finding rows, and of
+what is made of those that come back, is counted for plans that choose, and left out for unpooled tables of the second
+kind of plan (docs/deduplication.md). Prints a table in Markdown.
 
 usage: bench/deduplication.py PROGRAM [--models N] [--hardware NAME] [--torchrec]
 """
@@ -22,6 +22,7 @@ from typing import Any
 
 DEVICES = (8, 16, 32, 64, 128)
 HOT = "hot_rows"
+NODES = f"{HOT},hot_rows_by_node"
 TORCHREC = "TorchRec"
 WAYS = {  # Abilities of the runtime, and the algorithm.
     "none": ("", "neuroshard"),
@@ -30,7 +31,10 @@ WAYS = {  # Abilities of the runtime, and the algorithm.
     "hot": (HOT, "neuroshard"),
     "unpooled, hot": (f"deduplicate_ids,{HOT}", "neuroshard"),
     "by table, hot": (f"deduplicate_by_table,{HOT}", "neuroshard"),
+    "unpooled, nodes": (f"deduplicate_ids,{NODES}", "neuroshard"),
+    "by table, nodes": (f"deduplicate_by_table,{NODES}", "neuroshard"),
     "unpooled, flexshard": (f"deduplicate_ids,{HOT}", "flexshard"),
+    "its nodes": (f"deduplicate_ids,{NODES}", "flexshard"),
 }
 
 

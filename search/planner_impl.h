@@ -12,6 +12,7 @@
 
 #include "core/base/thread_team.h"
 #include "core/placement/fallback_backend.h"
+#include "core/plans/in_node_traffic.h"
 #include "core/policies/policy_run.h"
 #include "core/tables/table_rules.h"
 #include "neuroshard/planner.h"
@@ -108,6 +109,10 @@ struct Planner::Impl {
   /// Whether plans have hot rows where tasks say so.
   [[nodiscard]] bool may_choose_hot_rows() const {
     return options.algorithm == Algorithm::kNeuroshard && ways.replicas && !options.equal_widths;
+  }
+  /// Whether they have rows that each node holds once.
+  [[nodiscard]] bool may_choose_node_rows(const Task& task) const {
+    return task.exchange.hot_rows_by_node && fills_nodes_of(cpu->network(), task);
   }
   /// As Planner::replan() does, with these hot rows, but for warnings and the reason why there is
   /// no plan.

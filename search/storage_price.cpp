@@ -27,7 +27,8 @@ std::vector<std::int64_t> stored_bytes(const StoragePrice& price, const Task& li
   std::int64_t of_replicas = 0;
   for (const int t : plan.replicas) {
     const Table& table = task.tables[static_cast<std::size_t>(t)];
-    of_replicas += price.bytes_of(table, table.rows, replica_memory(task, t, gradients));
+    of_replicas +=
+        price.bytes_of(table, rows_of_replica(table), replica_memory(task, t, gradients));
   }
   std::vector<std::int64_t> bytes(plan.shards.size(), of_replicas);
   for (std::size_t device = 0; device < plan.shards.size(); ++device) {

@@ -29,6 +29,24 @@ inline constexpr double kBetweenNodesRate = 0.85;
 
 [[nodiscard]] inline double all_to_all_rate(double in_node) { return 0.75 - 0.32 / in_node; }
 
+/// Time in proportion to which a device sends each of its columns to the others of its node.
+[[nodiscard]] inline double in_node_time(double in_node, const NodeLinks& links) {
+  return (in_node - 1.0) / (in_node_gb_s(links, in_node) * all_to_all_rate(in_node));
+}
+
+/// And to those of other nodes, and of blocks of all levels.
+[[nodiscard]] inline double beyond_node_time(double devices, double in_node,
+                                             const NodeLinks& links) {
+  const auto beyond = [&](double in_block, double gb_s) {
+    return (devices - in_block) / (gb_s * kBetweenNodesRate);
+  };
+  double longest = beyond(in_node, links.between_nodes_gb_s);
+  for (const LinkLevel& level : links.levels) {
+    longest = std::max(longest, beyond(std::min<double>(level.devices, devices), level.gb_s));
+  }
+  return longest;
+}
+
 [[nodiscard]] inline double all_to_all_base_ms(double nodes) { return nodes > 1.0 ? 0.075 : 0.035; }
 
 [[nodiscard]] inline double all_reduce_rate(double in_node) {
@@ -40,24 +58,34 @@ inline constexpr double kBetweenNodesRate = 0.85;
          0.005 * std::ceil(std::log2(nodes.count));
 }
 
-/// Milliseconds that an all-reduce takes for each MB: rings in nodes, and beyond the blocks of each
-/// level the part of a device of a block; all at once. Data between devices goes through their
-/// host, if that has a limit. `links`: stated in full, but for what is no limit.
-[[nodiscard]] inline double all_reduce_ms_per_mb(const FilledNodes& nodes, const NodeLinks& links) {
+/// Milliseconds that rings in nodes take of an all-reduce for each MB. Data between devices goes
+/// through their host, if that has a limit. `links`: stated in full, but for what is no limit.
+[[nodiscard]] inline double all_reduce_in_node_ms_per_mb(double n, const NodeLinks& links) {
+  const double host = links.host_gb_s > 0.0 ? (n - 1.0) / links.host_gb_s : 0.0;
+  return 2.0 * std::max((n - 1.0) / n / (in_node_gb_s(links, n) * all_reduce_rate(n)), host);
+}
+
+/// And beyond the blocks of each level, where a device sends its part of what its block has.
+[[nodiscard]] inline double all_reduce_between_ms_per_mb(const FilledNodes& nodes,
+                                                         const NodeLinks& links) {
   const double n = nodes.devices;
   const double between_gb_s = links.node_gb_s > 0.0
                                   ? std::min(links.between_nodes_gb_s, links.node_gb_s / n)
                                   : links.between_nodes_gb_s;
-  const double host = links.host_gb_s > 0.0 ? (n - 1.0) / links.host_gb_s : 0.0;
   const auto beyond = [](const FilledNodes& blocks, double gb_s) {
     return (blocks.count - 1.0) / blocks.count / blocks.devices / (gb_s * kBetweenNodesRate);
   };
-  double longest = std::max({(n - 1.0) / n / (in_node_gb_s(links, n) * all_reduce_rate(n)), host,
-                             beyond(nodes, between_gb_s)});
+  double longest = beyond(nodes, between_gb_s);
   for (const LinkLevel& level : links.levels) {
     longest = std::max(longest, beyond(FilledNodes(nodes.count * n, level.devices), level.gb_s));
   }
   return 2.0 * longest;
+}
+
+/// All of it, at once.
+[[nodiscard]] inline double all_reduce_ms_per_mb(const FilledNodes& nodes, const NodeLinks& links) {
+  return std::max(all_reduce_in_node_ms_per_mb(nodes.devices, links),
+                  all_reduce_between_ms_per_mb(nodes, links));
 }
 
 }  // namespace neuroshard

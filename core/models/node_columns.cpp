@@ -12,16 +12,7 @@ namespace {
 /// Time in proportion to which a device sends each of its columns to `devices` devices, of which
 /// `in_node` share its node.
 double own_time(double devices, double in_node, const NodeLinks& links) {
-  const auto beyond = [&](double in_block, double gb_s) {
-    return (devices - in_block) / (gb_s * kBetweenNodesRate);
-  };
-  double longest =
-      std::max((in_node - 1.0) / (in_node_gb_s(links, in_node) * all_to_all_rate(in_node)),
-               beyond(in_node, links.between_nodes_gb_s));
-  for (const LinkLevel& level : links.levels) {
-    longest = std::max(longest, beyond(std::min<double>(level.devices, devices), level.gb_s));
-  }
-  return longest;
+  return std::max(in_node_time(in_node, links), beyond_node_time(devices, in_node, links));
 }
 
 /// In nodes as full as each other.

@@ -151,6 +151,13 @@ void set_known_network(CostModels& models, const std::optional<NodeNetwork>& net
   models.metadata[kBetweenNodesKey] = shortest_text(network->links.between_nodes_gb_s);
 }
 
+std::optional<NodeNetwork> network_in_setting(const CostModels& models) {
+  std::optional<NodeNetwork> network = known_network(models);
+  const CommSetting& setting = models.setting;
+  if (!network || setting.devices_per_node == 0) return network;
+  return NodeNetwork{setting.devices_per_node, network->links_with(setting.links)};
+}
+
 CostModels models_for(CostModels models, const CommSetting& setting) {
   require_batch(models, setting.batch_size);
   if (setting.devices_per_node == 0 && hardware_network(models)) {

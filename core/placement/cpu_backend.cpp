@@ -97,6 +97,7 @@ Backend::Backend(const CostModels& models)
               .embedding_width = padded_width(models.compute.table_network.outputs()),
               .setting = models.setting,
               .hardware_network = neuroshard::hardware_network(models),
+              .network = network_in_setting(models),
               .nodes = models.nodes,
               .prices_ids = models.prices_ids(),
               .all_reduce = models.all_reduce,

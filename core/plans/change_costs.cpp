@@ -38,13 +38,14 @@ std::vector<float> ChangePieces::embeddings(const Backend& backend) const {
   return embeddings;
 }
 
-ChangeCosts::ChangeCosts(const Backend& backend, const Task& task, const ChangePieces& pieces,
-                         const std::vector<ChangeShard>& shards,
-                         const std::vector<DeviceCost>& devices, std::int64_t replica_bytes)
+ChangeCosts::ChangeCosts(const Backend& backend, const Task& task, const Plan& plan,
+                         const ChangePieces& pieces, const std::vector<ChangeShard>& shards,
+                         const std::vector<DeviceCost>& devices)
     : backend_(backend),
       task_(task),
       pieces_(pieces),
-      replica_bytes_(replica_bytes),
+      in_node_(task, plan, node_shares(backend.network(), task)),
+      replica_bytes_(replicas_memory(task, plan).total_bytes()),
       embeddings_(pieces.embeddings(backend)),
       devices_(shards.size()),
       base_ms_(compute_on_devices(task).base_ms),
@@ -80,13 +81,13 @@ std::vector<ChangedCost> ChangeCosts::of(const std::vector<PlanChange>& changes)
 float ChangeCosts::dim_sum(const ChangeShard& shard) const {
   float sum = 0.0F;
   for (const std::uint32_t piece : shard) sum += pieces_.dim(piece);
-  return sum;
+  return static_cast<float>(in_node_.columns(sum));
 }
 
 std::int64_t ChangeCosts::ids(const ChangeShard& shard) const {
   std::int64_t sum = 0;
   for (const std::uint32_t piece : shard) sum += pieces_.ids(piece);
-  return sum;
+  return in_node_.ids(sum);
 }
 
 double ChangeCosts::ids_ms(const PlanChange& change, IdExchange& exchange) const {

@@ -7,6 +7,7 @@
 
 #include "core/plans/host_rows.h"
 #include "core/plans/id_exchange.h"
+#include "core/plans/in_node_traffic.h"
 #include "core/plans/slice_prices.h"
 #include "core/plans/slice_tables.h"
 #include "neuroshard/backend.h"
@@ -59,11 +60,11 @@ using PlanChange = std::vector<ChangedShard>;
 /// Prices many changes of a plan in few calls of the backend.
 class ChangeCosts {
  public:
-  /// Borrows `task` and `pieces`. `devices` are those of the plan, as simulate() has them. The cost
-  /// of replicas changes with speeds alone.
-  ChangeCosts(const Backend& backend, const Task& task, const ChangePieces& pieces,
-              const std::vector<ChangeShard>& shards, const std::vector<DeviceCost>& devices,
-              std::int64_t replica_bytes);
+  /// Borrows `task`, of which `plan` is one, and `pieces`. `devices` are those of the plan, as
+  /// simulate() has them. The cost of replicas changes with speeds alone.
+  ChangeCosts(const Backend& backend, const Task& task, const Plan& plan,
+              const ChangePieces& pieces, const std::vector<ChangeShard>& shards,
+              const std::vector<DeviceCost>& devices);
 
   [[nodiscard]] std::vector<ChangedCost> of(const std::vector<PlanChange>& changes) const;
 
@@ -86,6 +87,7 @@ class ChangeCosts {
   const Backend& backend_;
   const Task& task_;
   const ChangePieces& pieces_;
+  InNodeTraffic in_node_;
   std::int64_t replica_bytes_;  ///< On each device.
   std::vector<float> embeddings_;
   std::size_t devices_;
@@ -97,8 +99,8 @@ class ChangeCosts {
   std::vector<double> replicas_ms_;   ///< [devices]
   std::vector<float> compute_ms_;     ///< [devices]: with base loads and speeds.
   std::vector<float> prefetched_ms_;  ///< [devices]
-  std::vector<float> dim_sums_;       ///< [devices]
-  std::vector<std::int64_t> ids_;     ///< [devices]
+  std::vector<float> dim_sums_;       ///< [devices]: InNodeTraffic::columns().
+  std::vector<std::int64_t> ids_;     ///< [devices]: InNodeTraffic::ids().
 };
 
 }  // namespace neuroshard

@@ -27,6 +27,7 @@ CommSetting comm_setting(const Task& task, const std::optional<NodeNetwork>& har
   setting.exchange.deduplicate_ids = false;
   setting.exchange.deduplicate_by_table = false;
   setting.exchange.hot_rows = false;
+  setting.exchange.hot_rows_by_node = false;
   setting.column_unit = column_unit(DeduplicatedTask(task).task());
   if (!task.links && !hardware && setting == CommSetting{}) return setting;
   setting.devices = task.devices;

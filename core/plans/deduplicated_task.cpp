@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <numeric>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -34,7 +35,12 @@ class Deduplication {
       : devices_(task.devices),
         batch_(static_cast<double>(task.batch_size)),
         of_device_(batch_ / devices_),
-        of_batch_(batch_) {}
+        of_batch_(batch_) {
+    for (const Table& table : task.tables) {
+      if (table.replica_devices == 1 || of_node_) continue;
+      of_node_.emplace(batch_ / devices_ * table.replica_devices);
+    }
+  }
 
   /// Lookups that are left, over all of them.
   [[nodiscard]] double share_left(const Table& table) const {
@@ -43,14 +49,18 @@ class Deduplication {
     return std::min(1.0, distinct_rows(table) / lookups);
   }
 
-  /// How often a batch touches rows by what is left.
+  /// How often a batch touches rows by what is left; or a node's part of it, of a table whose
+  /// replicas are spread over nodes.
   [[nodiscard]] Histogram histogram_left(const Table& table, double share_left) const {
-    const AccessProfile all = access_profile(table, of_batch_, batch_);
+    const bool in_node = table.replica_devices > 1;
+    const double devices = in_node ? table.replica_devices : devices_;
+    const AccessProfile all = access_profile(table, in_node ? *of_node_ : of_batch_,
+                                             in_node ? batch_ / devices_ * devices : batch_);
     Histogram left{};
     if (all.lookups == 0.0) return left;
     // A row that is touched so often is by so many devices, if samples are dealt out at random.
     const auto touched_by = [&](double touches) {
-      return devices_ * -std::expm1(touches * std::log1p(-1.0 / devices_));
+      return devices * -std::expm1(touches * std::log1p(-1.0 / devices));
     };
     double lookups = 0.0;
     for (int bin = 0; bin < kHistogramBins; ++bin) {
@@ -79,6 +89,7 @@ class Deduplication {
   double batch_;
   HistogramScale of_device_;
   HistogramScale of_batch_;
+  std::optional<HistogramScale> of_node_;
 };
 
 /// Shares of the lookups that are left in parts of a table: popular rows have more duplicates.

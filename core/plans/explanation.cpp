@@ -272,8 +272,7 @@ PlanExplanation explain(const Backend& backend, const Task& given, const Plan& g
   for (const int table : cut_tables(task, slices[deciding])) {
     cuts.emplace_back(task, slices, explanation, table, pieces);
   }
-  const ChangeCosts costs(backend, task, pieces, shards, explanation.cost.devices,
-                          replicas_memory(task, plan).total_bytes());
+  const ChangeCosts costs(backend, task, plan, pieces, shards, explanation.cost.devices);
   add_devices(task, shards, costs, explanation);
   add_slices(plan, slices, shards, costs, explanation);
   for (const UndoneCuts& cut : cuts) explanation.cuts.push_back(cut.price(shards, costs));

@@ -4,6 +4,8 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "core/tables/access_statistics.h"
@@ -46,7 +48,8 @@ class HottestRows {
     find_parts_of_bins();
   }
 
-  [[nodiscard]] HotParts parts() const {
+  /// The hottest rows, and the others.
+  [[nodiscard]] std::pair<Table, Table> parts() const {
     Table hot = table_;
     Table others = table_;
     hot.rules = {};
@@ -70,6 +73,15 @@ class HottestRows {
     set_lookups(1.0 - share, others);
     if (!table_.popularity.empty()) set_popularity(hot, others);
     return {std::move(hot), std::move(others)};
+  }
+  /// The curve of the hottest rows.
+  [[nodiscard]] std::vector<PopularRows> curve_of_hot() const {
+    std::vector<PopularRows> curve;
+    for (const PopularRows& point : curve_) {
+      if (point.rows < rows_ && share_ > 0.0) curve.push_back({point.rows, point.share / share_});
+    }
+    if (share_ > 0.0 && curve_.back().rows >= rows_) curve.push_back({rows_, 1.0});
+    return curve;
   }
 
  private:
@@ -110,17 +122,14 @@ class HottestRows {
   }
 
   void set_popularity(Table& hot, Table& others) const {
-    hot.popularity.clear();
+    hot.popularity = curve_of_hot();
     others.popularity.clear();
     const double all = curve_.back().share;
     for (const PopularRows& point : curve_) {
-      if (point.rows < rows_) {
-        if (share_ > 0.0) hot.popularity.push_back({point.rows, point.share / share_});
-      } else if (all > share_ && point.rows > rows_) {
+      if (all > share_ && point.rows > rows_) {
         others.popularity.push_back({point.rows - rows_, (point.share - share_) / (all - share_)});
       }
     }
-    if (share_ > 0.0 && curve_.back().rows >= rows_) hot.popularity.push_back({rows_, 1.0});
   }
 
   const Table& table_;
@@ -132,15 +141,28 @@ class HottestRows {
 
 }  // namespace
 
-HotParts hot_parts(const Table& table, std::int64_t rows, const std::vector<PopularRows>& curve) {
-  return HottestRows(table, rows, curve).parts();
+HotParts hot_parts(const Table& table, const HotRows& rows, const std::vector<PopularRows>& curve,
+                   int node_devices) {
+  const HottestRows hottest(table, rows.all(), curve);
+  HotParts parts;
+  std::tie(parts.hot.emplace(), parts.others) = hottest.parts();
+  if (rows.node_rows == 0) return parts;
+  parts.in_nodes = std::move(parts.hot);
+  parts.hot.reset();
+  if (rows.rows > 0) {
+    const std::vector<PopularRows> of_both = hottest.curve_of_hot();
+    std::tie(parts.hot.emplace(), *parts.in_nodes) =
+        HottestRows(Table(*parts.in_nodes), rows.rows, of_both).parts();
+  }
+  parts.in_nodes->replica_devices = node_devices;
+  return parts;
 }
 
 HotRowsSplit::HotRowsSplit(const Task& task, const Plan& plan)
     : HotRowsSplit(
           task, plan, [&, parts = HotParts() ](const HotRows& hot) mutable -> auto& {
             const Table& table = task.tables[static_cast<std::size_t>(hot.table)];
-            return parts = hot_parts(table, hot.rows, popularity_of(table));
+            return parts = hot_parts(table, hot, popularity_of(table), task.devices_per_node);
           }) {}
 
 HotRowsSplit::HotRowsSplit(const Task& task, const Plan& plan,
@@ -152,15 +174,18 @@ HotRowsSplit::HotRowsSplit(const Task& task, const Plan& plan,
   for (const HotRows& hot : plan.hot_rows) {
     const HotParts& parts = parts_of(hot);
     split.tables[static_cast<std::size_t>(hot.table)] = parts.others;
-    replicated.replicas.push_back(static_cast<int>(split.tables.size()));
-    split.tables.push_back(parts.hot);
+    for (const std::optional<Table>* part : {&parts.hot, &parts.in_nodes}) {
+      if (!*part) continue;
+      replicated.replicas.push_back(static_cast<int>(split.tables.size()));
+      split.tables.push_back(**part);
+      listed_.push_back(hot.table);
+    }
   }
 }
 
 int HotRowsSplit::listed(int table) const {
-  const auto behind = static_cast<std::size_t>(table) - task_.tables.size();
-  return static_cast<std::size_t>(table) < task_.tables.size() ? table
-                                                               : plan_.hot_rows[behind].table;
+  const auto t = static_cast<std::size_t>(table);
+  return t < task_.tables.size() ? table : listed_[t - task_.tables.size()];
 }
 
 Plan with_hot_rows(const Task& task, const std::vector<HotRows>& hot_rows, const Plan& split) {
@@ -175,16 +200,35 @@ Plan with_hot_rows(const Task& task, const std::vector<HotRows>& hot_rows, const
 
 std::optional<std::string> hot_rows_problem_of(const Task& task, const HotRows& hot) {
   const Table& table = task.tables[static_cast<std::size_t>(hot.table)];
-  const std::string what = "keeps " + std::to_string(hot.rows) + " rows of table " +
-                           std::to_string(hot.table) + " on every device";
-  if (hot.rows < 1 || hot.rows >= table.rows) {
+  const std::string of = " rows of table " + std::to_string(hot.table);
+  const std::string what =
+      hot.node_rows == 0 ? "keeps " + std::to_string(hot.rows) + of + " on every device"
+                         : "keeps " + std::to_string(hot.rows) + of + " on every device and " +
+                               std::to_string(hot.node_rows) + " once on each node";
+  const bool more =
+      std::min(hot.rows, hot.node_rows) >= 0 && hot.rows < table.rows && hot.node_rows < table.rows;
+  if (!more || hot.all() < 1 || hot.all() >= table.rows) {
     return what + ", which has " + std::to_string(table.rows) +
            "; give at least 1 and not all of them, or replicate the table";
+  }
+  if (hot.node_rows > 0 && !task.exchange.hot_rows_by_node) {
+    return what +
+           ", but the task's exchange does not say hot_rows_by_node; say so if the runtime can, or "
+           "keep them on every device";
+  }
+  if (hot.node_rows > 0 && !fills_nodes(task)) {
+    return what + ", but " + std::to_string(task.devices) + " devices do not fill nodes of " +
+           std::to_string(task.devices_per_node) + "; keep them on every device";
   }
   if (!table.row_shares.empty()) {
     return what + ", whose row_shares do not say which rows are popular; keep none of it there";
   }
   return std::nullopt;
+}
+
+bool fills_nodes(const Task& task) {
+  return task.devices_per_node > 1 && task.devices > task.devices_per_node &&
+         task.devices % task.devices_per_node == 0;
 }
 
 bool rules_allow_hot_rows(const Task& task, int table) {

@@ -12,19 +12,21 @@
 
 namespace neuroshard {
 
-/// The hottest rows of a table by themselves, and its other rows.
+/// Rows of a table on every device, those that each node holds once, and its other rows, each by
+/// themselves. The first two are nothing if there are none.
 struct HotParts {
-  Table hot;
+  std::optional<Table> hot;
+  std::optional<Table> in_nodes;
   Table others;
 };
-/// `curve`: popularity_of(table).
-[[nodiscard]] HotParts hot_parts(const Table& table, std::int64_t rows,
-                                 const std::vector<PopularRows>& curve);
+/// `curve`: popularity_of(table). `node_devices`: of a node.
+[[nodiscard]] HotParts hot_parts(const Table& table, const HotRows& rows,
+                                 const std::vector<PopularRows>& curve, int node_devices);
 
 /// A task and a plan without hot rows that cost as much as others with hot rows. The hot rows of
-/// a table are a replica, behind all tables that are listed; the other rows are the table, and
-/// nothing else knows of it. docs/deduplication.md has the formulas. Plans without hot rows, and
-/// their tasks, are as they are.
+/// a table are a replica, behind all tables that are listed, and so are those that each node holds
+/// once, with Table::replica_devices; the other rows are the table. docs/deduplication.md has the
+/// formulas. Plans without hot rows, and their tasks, are as they are.
 class HotRowsSplit {
  public:
   /// Borrows both. `plan` has hot rows of which hot_rows_problem_of() says nothing, ascending.
@@ -43,6 +45,7 @@ class HotRowsSplit {
  private:
   const Task& task_;
   const Plan& plan_;
+  std::vector<int> listed_;  ///< Tables behind the listed ones are parts of these.
   std::optional<std::pair<Task, Plan>> split_;
 };
 
@@ -55,6 +58,9 @@ class HotRowsSplit {
 /// Why no plan of `task` can have `hot`, one of a table of it, and what to do about it. Nothing if
 /// one can.
 [[nodiscard]] std::optional<std::string> hot_rows_problem_of(const Task& task, const HotRows& hot);
+
+/// Whether devices fill several nodes, so that each can hold rows once.
+[[nodiscard]] bool fills_nodes(const Task& task);
 
 /// Whether rules and groups let every device hold rows of a table.
 [[nodiscard]] bool rules_allow_hot_rows(const Task& task, int table);

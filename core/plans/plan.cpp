@@ -41,12 +41,15 @@ SliceMemory replica_memory(const Task& task, int table) {
 SliceMemory replica_memory(const Task& task, int table, const TouchedGradients& touched) {
   const Table& whole = task.tables[static_cast<std::size_t>(table)];
   Table part = whole;
-  // A device's part of the batch, rounded up.
-  part.memory.batch_size = (whole.memory.batch_size + task.devices - 1) / task.devices;
+  part.rows = rows_of_replica(whole);
+  part.pooling_factor /= whole.replica_devices;
+  // A device's part of the batch, rounded up; or its node's.
+  part.memory.batch_size =
+      (whole.memory.batch_size + task.devices - 1) / task.devices * whole.replica_devices;
   SliceMemory memory = slice_memory(part, part.dim);
   if (whole.replica_gradients == ReplicaGradients::kDense) {
     memory.buffer_bytes +=
-        whole.rows * whole.dim * weight_bytes(whole.memory.weight_type).per_column;
+        part.rows * whole.dim * weight_bytes(whole.memory.weight_type).per_column;
   } else {
     memory.buffer_bytes +=
         static_cast<std::int64_t>(std::ceil(std::min(touched.gathered_bytes(whole), kMostBytes)));

@@ -4,10 +4,12 @@
 #include <numeric>
 #include <utility>
 
+#include "core/plans/in_node_traffic.h"
 #include "core/plans/iteration.h"
 #include "core/plans/slice_prices.h"
 #include "core/tables/table_kind.h"
 #include "neuroshard/error.h"
+#include "neuroshard/histogram_scale.h"
 #include "neuroshard/table_features.h"
 #include "neuroshard/task_models.h"
 
@@ -45,15 +47,33 @@ double replica_price_ms(const KindPrice& price, const Task& task, const Table& t
   return priced_ms(price, table, table.dim, 1.0, samples_of_replicas(task));
 }
 
-ReplicaTraffic replica_traffic(const Task& task, const Plan& plan) {
+Table in_replica_operator(Table table) {
+  table.memory.optimizer = Optimizer::kSgd;
+  const double parts = table.replica_devices;
+  if (parts == 1.0) return table;
+  // Deduplicated lookups have that of the node's part of the batch already.
+  if (table.once_in_samples == 0.0) {
+    table.access_histogram = HistogramScale(parts * static_cast<double>(kDefaultBatchSize))(table);
+  }
+  table.rows = rows_of_replica(table);
+  // Each part of the rows has a sum for each sample of the node.
+  table.features *= parts;
+  table.once_in_samples /= parts;
+  table.popularity.clear();
+  table.replica_devices = 1;
+  return table;
+}
+
+ReplicaTraffic replica_traffic(const Task& task, const Plan& plan, double between_share) {
   ReplicaTraffic traffic;
+  const TouchedGradients gradients(task, between_share);
   std::vector<const Table*> tables;
   for (const int index : plan.replicas) {
     tables.push_back(&task.tables[static_cast<std::size_t>(index)]);
-    traffic.dense_bytes += dense_gradient_bytes(*tables.back());
+    traffic.dense_bytes += gradients.dense_bytes(*tables.back());
   }
   sort_by_kind(tables);
-  traffic.update = TouchedGradients(task).update(tables);
+  traffic.update = gradients.update(tables);
   return traffic;
 }
 
@@ -90,7 +110,8 @@ ReplicasCost cost_of_replicas(const Backend& backend, const Task& stated, const 
     of_device[d] /= task.device_list[d].speed;
   }
   if (plan.replicas.empty()) return {.operator_ms = std::move(of_device)};
-  const ReplicaTraffic traffic = replica_traffic(task, plan);
+  const ReplicaTraffic traffic =
+      replica_traffic(task, plan, node_shares(backend.network(), task).all_reduce_between);
   const CollectiveModel& all_reduce = *backend.all_reduce();
   return {.operator_ms = std::move(of_device),
           .all_reduce_ms = all_reduce.cost_ms(task.devices, traffic.dense_bytes) +

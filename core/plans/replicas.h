@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "core/plans/touched_gradients.h"
@@ -16,20 +17,19 @@ struct ReplicasCost {
   SliceMemory memory{};
 };
 
-/// Bytes that an all-reduce adds up for a replica of `table`. A dense gradient has elements as wide
-/// as its weights; it is nothing if touched rows are gathered instead.
-[[nodiscard]] inline double dense_gradient_bytes(const Table& table) {
-  if (table.replica_gradients != ReplicaGradients::kDense) return 0.0;
-  return static_cast<double>(weight_bytes(table.memory.weight_type).per_column) *
-         static_cast<double>(table.rows) * table.dim;
-}
-
 /// Gradients that devices exchange for all replicas of a plan.
 struct ReplicaTraffic {
   double dense_bytes = 0.0;
   ReplicaUpdate update{};
 };
-[[nodiscard]] ReplicaTraffic replica_traffic(const Task& task, const Plan& plan);
+/// `between_share`: NodeShares::all_reduce_between.
+[[nodiscard]] ReplicaTraffic replica_traffic(const Task& task, const Plan& plan,
+                                             double between_share = 1.0);
+
+/// Rows of a replica of `table` that a device holds.
+[[nodiscard]] inline std::int64_t rows_of_replica(const Table& table) {
+  return (table.rows + table.replica_devices - 1) / table.replica_devices;
+}
 
 /// replica_memory() with what the tables of a task share computed once.
 [[nodiscard]] SliceMemory replica_memory(const Task& task, int table,
@@ -46,12 +46,11 @@ struct ReplicaTraffic {
   return !plan.replicas.empty() || !plan.deduplicated.empty();
 }
 
-/// A replica's operator computes with this: it makes gradients, and what the optimizer keeps is
-/// read and written where they are added up.
-[[nodiscard]] inline Table in_replica_operator(Table table) {
-  table.memory.optimizer = Optimizer::kSgd;
-  return table;
-}
+/// A replica's operator computes with this, for samples_of_replicas(): it makes gradients, and what
+/// the optimizer keeps is read and written where they are added up. A device of a replica that is
+/// spread has its part of the rows, and the lookups that its node's part of the batch has in these:
+/// as many as its own part has in all of them.
+[[nodiscard]] Table in_replica_operator(Table table);
 
 /// Samples that a device serves of replicated tables: its part of the batch.
 [[nodiscard]] inline double samples_of_replicas(const Task& task) {

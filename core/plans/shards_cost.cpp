@@ -105,13 +105,14 @@ PlanCost cost_of_shards(const Backend& backend, const PlacedShards& placed) {
         priced_columns += placed.columns[piece];
       }
     }
-    ids_of_devices.push_back(ids);
+    ids_of_devices.push_back(placed.in_node.ids(ids));
     device.lookups = lookups_of(lookups);
     device.slices = static_cast<int>(end - first);
     device.memory_bytes = device.memory.total_bytes();
     add_what_is_there(task, d, device);
     if (!placed.hosted.empty()) add_hosted(placed.hosted[d], device);
-    dim_sums[d] = static_cast<float>(device.dim_sum - priced_columns);
+    const std::int64_t columns = device.dim_sum - priced_columns;
+    dim_sums[d] = static_cast<float>(placed.in_node.columns(static_cast<double>(columns)));
   }
 
   std::vector<float> tables_ms(devices);

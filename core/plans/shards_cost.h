@@ -5,6 +5,7 @@
 #include <span>
 
 #include "core/plans/host_rows.h"
+#include "core/plans/in_node_traffic.h"
 #include "neuroshard/backend.h"
 #include "neuroshard/plan.h"
 
@@ -23,6 +24,7 @@ struct PlacedShards {
   std::span<const std::int32_t> tables{};  ///< [pieces]: named in errors; empty: not known.
   /// [devices]; empty: the task has no host memory.
   std::span<const HostedPlan::OfDevice> hosted{};
+  InNodeTraffic in_node{};
   /// Pieces of each device; embeddings are summed in their order.
   ShardBatch shards;
 };

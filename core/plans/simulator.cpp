@@ -9,6 +9,7 @@
 #include "core/plans/host_rows.h"
 #include "core/plans/hot_rows.h"
 #include "core/plans/id_exchange.h"
+#include "core/plans/in_node_traffic.h"
 #include "core/plans/replicas.h"
 #include "core/plans/shards_cost.h"
 #include "core/plans/slice_prices.h"
@@ -60,6 +61,7 @@ PlanCost simulate(const Backend& backend, const Task& given, const Plan& given_p
   backend.embed_pieces(features, embeddings);
   std::vector<std::uint32_t> ids(columns.size());
   std::iota(ids.begin(), ids.end(), 0U);
+  const InNodeTraffic in_node(task, plan, node_shares(backend.network(), task));
   PlanCost cost = cost_of_shards(backend, {.task = task,
                                            .embeddings = embeddings,
                                            .columns = columns,
@@ -69,6 +71,7 @@ PlanCost simulate(const Backend& backend, const Task& given, const Plan& given_p
                                            .prices_ms = prices_ms,
                                            .tables = table_ids,
                                            .hosted = hosted.devices,
+                                           .in_node = in_node,
                                            .shards = {offsets, ids}});
   cost.hbm_shares = std::move(hosted.hbm_shares);
   cost.ssd_shares = std::move(hosted.ssd_shares);

@@ -212,7 +212,7 @@ class TilingCheck {
             "leave the table out of hot_rows");
       } else {
         const std::int64_t all = task_.tables[static_cast<std::size_t>(table)].rows;
-        extents_[static_cast<std::size_t>(table)].rows = all - hot.rows;
+        extents_[static_cast<std::size_t>(table)].rows = all - hot.all();
       }
     });
   }

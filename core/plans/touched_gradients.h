@@ -21,14 +21,20 @@ struct ReplicaUpdate {
   double launches = 0.0;  ///< Kernels that do so.
 };
 
-/// Sizes of gradients that are gathered by rows, for the tables of one task. docs/analytic_costs.md
-/// has the formulas.
+/// Sizes of gradients of replicas, for the tables of one task. docs/analytic_costs.md has the
+/// formulas. Gradients of replicas that are spread over the devices of nodes are sent between nodes
+/// alone: they count as those that take all links as long.
 class TouchedGradients {
  public:
-  explicit TouchedGradients(const Task& task);
+  /// `between_share`: NodeShares::all_reduce_between.
+  explicit TouchedGradients(const Task& task, double between_share = 1.0);
 
+  /// Bytes that an all-reduce adds up for a replica of `table`. A dense gradient has elements as
+  /// wide as its weights; it is nothing if touched rows are gathered instead.
+  [[nodiscard]] double dense_bytes(const Table& table) const;
   /// Expected distinct rows that the devices' parts of the batch touch, added up over the devices:
-  /// so many rows each of them gathers. `table` is one of the task, and has such gradients.
+  /// so many rows each of them gathers. Where replicas are spread these are the rows of a device
+  /// that nodes touch. `table` is one of the task, and has such gradients.
   [[nodiscard]] double gathered_rows(const Table& table) const;
   /// Bytes of those rows, with an 8-byte id each.
   [[nodiscard]] double gathered_bytes(const Table& table) const;
@@ -39,11 +45,15 @@ class TouchedGradients {
   /// Expected, of a batch of so many samples.
   [[nodiscard]] static double distinct_rows(const Table& table, const HistogramScale& scale,
                                             double samples);
+  /// Bytes that take all links as long as a byte of each row of `table` takes.
+  [[nodiscard]] double share_of_links(const Table& table) const;
 
   int devices_;
   double batch_;
+  double between_share_;
   // None if all gradients are dense: they are not free to make.
   std::optional<HistogramScale> of_device_;
+  std::optional<HistogramScale> of_node_;
   std::optional<HistogramScale> of_batch_;
 };
 

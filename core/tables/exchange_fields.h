@@ -43,7 +43,8 @@ struct ExchangeFlagField {
 inline constexpr std::array kExchangeFlagFields = {
     ExchangeFlagField{"deduplicate_ids", &ExchangeTypes::deduplicate_ids},
     ExchangeFlagField{"deduplicate_by_table", &ExchangeTypes::deduplicate_by_table},
-    ExchangeFlagField{"hot_rows", &ExchangeTypes::hot_rows}};
+    ExchangeFlagField{"hot_rows", &ExchangeTypes::hot_rows},
+    ExchangeFlagField{"hot_rows_by_node", &ExchangeTypes::hot_rows_by_node}};
 
 /// Throws Error listing the names of types that the field may have.
 [[nodiscard]] WireType wire_type_from_name(const WireTypeField& field, std::string_view name);

@@ -59,6 +59,9 @@ std::optional<std::string> exchange_problem_of(const ExchangeTypes& types) {
     return std::string(name) + " is " + shortest_text(types.*share) +
            "; give the share of the bytes that are sent, 0.001 to 1";
   }
+  if (types.hot_rows_by_node && !types.hot_rows) {
+    return "hot_rows_by_node is said without hot_rows; say both, or neither";
+  }
   return std::nullopt;
 }
 

@@ -11,14 +11,15 @@ namespace neuroshard {
 [[nodiscard]] inline auto kind_of(const Table& table) {
   // A new field of Table does not compile here until it is said whether plans depend on it.
   const auto& [name, rows, dim, pooling_factor, access_histogram, memory, rules, row_shares,
-               replica_gradients, features, pooling, weighted, once_in_samples, popularity] = table;
+               replica_gradients, features, pooling, weighted, once_in_samples, popularity,
+               replica_devices] = table;
   (void)name;
   const auto& [no_split, min_width, max_slices, devices, not_devices, nodes, not_nodes, kinds,
                keep_in_hbm, hbm_share] = rules;
   return std::tie(rows, dim, pooling_factor, access_histogram, memory, no_split, min_width,
                   max_slices, devices, not_devices, nodes, not_nodes, kinds, keep_in_hbm, hbm_share,
                   row_shares, replica_gradients, features, pooling, weighted, once_in_samples,
-                  popularity);
+                  popularity, replica_devices);
 }
 
 }  // namespace neuroshard

@@ -99,6 +99,19 @@ ns_status write_tables(const ns_plan* plan, std::vector<int> Plan::*of_plan, int
   });
 }
 
+ns_status write_hot_rows(const ns_plan* plan, std::int64_t HotRows::*rows, ns_hot_rows* hot_rows,
+                         size_t capacity, size_t* count) {
+  return guarded([&] {
+    std::vector<ns_hot_rows> all;
+    if (const PlanDocument* document = document_of(required(plan, "plan"))) {
+      for (const HotRows& hot : document->plan.hot_rows) {
+        if (hot.*rows > 0) all.push_back({hot.table, hot.*rows});
+      }
+    }
+    return write_array(std::span<const ns_hot_rows>(all), hot_rows, capacity, "hot_rows", count);
+  });
+}
+
 }  // namespace
 
 char* new_text(const std::string& text) {
@@ -167,13 +180,12 @@ ns_status ns_plan_get_deduplicated(const ns_plan* plan, int32_t* tables, size_t 
 
 ns_status ns_plan_get_hot_rows(const ns_plan* plan, ns_hot_rows* hot_rows, size_t capacity,
                                size_t* count) {
-  return guarded([&] {
-    std::vector<ns_hot_rows> all;
-    if (const PlanDocument* document = document_of(required(plan, "plan"))) {
-      for (const auto& [table, rows] : document->plan.hot_rows) all.push_back({table, rows});
-    }
-    return write_array(std::span<const ns_hot_rows>(all), hot_rows, capacity, "hot_rows", count);
-  });
+  return write_hot_rows(plan, &HotRows::rows, hot_rows, capacity, count);
+}
+
+ns_status ns_plan_get_node_rows(const ns_plan* plan, ns_hot_rows* node_rows, size_t capacity,
+                                size_t* count) {
+  return write_hot_rows(plan, &HotRows::node_rows, node_rows, capacity, count);
 }
 
 ns_status ns_plan_get_device_terms(const ns_plan* plan, ns_device_terms* devices, size_t capacity,

@@ -45,6 +45,7 @@ void append(std::string& text, const TableSlice& slice) {
 void append(std::string& text, const HotRows& hot) {
   append(text += '[', hot.table);
   append(text += ',', hot.rows);
+  if (hot.node_rows > 0) append(text += ',', hot.node_rows);
   text += ']';
 }
 

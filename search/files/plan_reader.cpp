@@ -114,7 +114,7 @@ TableSlice read_slice(const JsonValue& item, const std::string& place, const Fau
           faults.rows(numbers.at(3), place), faults.rows(numbers.at(4), place)};
 }
 
-/// Pairs of numbers: table, rows.
+/// Table, rows on every device, and rows that each node holds once, if any.
 std::vector<HotRows> read_hot_rows(const JsonObject& object, Faults& faults) {
   std::vector<HotRows> hot_rows;
   std::size_t position = 0;
@@ -123,11 +123,12 @@ std::vector<HotRows> read_hot_rows(const JsonObject& object, Faults& faults) {
     faults.attempt(PlanProblem::Kind::kSlice, -1, [&] {
       JsonArray numbers;
       const bool is_array = item.get(numbers) == simdjson::SUCCESS;
-      if (!is_array || numbers.size() != 2) {
-        throw Error(place + " is no pair of numbers; give [table, rows]");
+      if (!is_array || numbers.size() < 2 || numbers.size() > 3) {
+        throw Error(place + " is neither [table, rows] nor [table, rows, node_rows]; give one");
       }
-      hot_rows.push_back(
-          {faults.index(numbers.at(0), place, kMaxIndex), faults.rows(numbers.at(1), place)});
+      hot_rows.push_back({faults.index(numbers.at(0), place, kMaxIndex),
+                          faults.rows(numbers.at(1), place),
+                          numbers.size() < 3 ? 0 : faults.rows(numbers.at(2), place)});
     });
   }
   return hot_rows;

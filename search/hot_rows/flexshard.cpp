@@ -24,9 +24,13 @@ std::pair<Plan, PlanCost> with_tiers(const Backend& backend, const Task& task,
     std::vector<HotRows> hot_rows;
     for (std::size_t t = 0; t < task.tables.size(); ++t) {
       const int table = static_cast<int>(t);
-      const std::int64_t rows =
-          slices_of[t] < 2 ? 0 : tables.rows(table, std::exp2(log) * task.devices);
-      if (rows > 0) hot_rows.push_back({table, rows});
+      if (slices_of[t] < 2) continue;
+      HotRows hot{table, tables.rows(table, std::exp2(log) * task.devices)};
+      if (task.exchange.hot_rows_by_node && fills_nodes(task)) {
+        const double nodes = task.devices / task.devices_per_node;
+        hot.node_rows = tables.rows(table, std::exp2(log) * nodes) - hot.rows;
+      }
+      if (hot.all() > 0) hot_rows.push_back(hot);
     }
     if (hot_rows.empty()) break;
     Plan tiers = with_other_hot_rows(task, plan, hot_rows);

@@ -17,7 +17,8 @@ namespace neuroshard {
 
 /// `plan` of place_by_baseline(), with the rows of these tables on every device that each device's
 /// part of a batch looks up at least once on average: their gradients are then sent once a device,
-/// which is no more than their lookups are. Fewer where memory is missing. And its cost.
+/// which is no more than their lookups are. Where `task` says hot_rows_by_node, each node holds
+/// those once that its part looks up as often. Fewer where memory is missing. And its cost.
 [[nodiscard]] std::pair<Plan, PlanCost> with_tiers(const Backend& backend, const Task& task,
                                                    const PopularTables& tables, const Plan& plan);
 

@@ -12,9 +12,10 @@
 
 namespace neuroshard {
 
-/// Rows of a running plan that become hot, which are copied to every device that lacks them. Rows
-/// that no longer are hot join the blocks that their devices have. To number the other rows of a
-/// table anew moves nothing.
+/// Rows of a running plan that become hot, which are copied to every device that lacks them, or to
+/// one of each node. Rows that no longer are hot join the blocks that their devices have; those
+/// that each node held once are copied to the devices of these blocks. To number the other rows of
+/// a table anew moves nothing. Rows of nodes are lost where nodes or their devices change.
 class HotRowCopies {
  public:
   /// Borrows `task` and `running`. `hot_rows`: tables of `task` that may have them, ascending.
@@ -31,20 +32,38 @@ class HotRowCopies {
   void add_to(std::vector<TableMove>& moves) const;
 
  private:
-  /// Rows of a running slice.
+  /// Rows that devices are sent. Of `device`, `place` and neither, those that are not -1 hold them.
   struct Copied {
     TableSlice rows;  ///< The table is one of the task.
-    int device;       ///< One of the running plan.
-    std::int64_t bytes;
+    std::int64_t row_bytes = 0;
+    int device = -1;    ///< One of the running plan.
+    int place = -1;     ///< Devices in this place of each node.
+    bool once = false;  ///< Each device of a node is sent a part, else all of them.
+    int to = -1;        ///< This device of the task alone.
+  };
+  /// A table of the running plan before and after.
+  struct Change {
+    HotRows was;
+    HotRows is;
+    int table;  ///< In the task.
+    int of;     ///< In the running plan.
+    int dim;
+    std::int64_t rows;
+    RowBytes row;
   };
   void find(const Task& task, const RunningPlan& running);
-  /// Calls send(const Copied&, to, bytes) for each device that is left and is sent anything.
+  void copy_rows_of_slices(const Change& change, const RunningPlan& running);
+  void copy_rows_of_nodes(const Change& change, bool are_held);
+  /// If there are any rows.
+  void add(const Change& change, Copied copied);
+  /// Calls send(rows, from, to, bytes) for each device that is left and is sent anything.
   template <typename Send>
   void for_each(const Send& send) const;
 
   std::vector<std::optional<std::size_t>> before_;
   RunningPlaces places_;
   Plan plan_;
+  int node_devices_;  ///< In each node of the task.
   std::vector<Copied> copies_;
 };
 
@@ -72,6 +91,12 @@ class HotRowsChange {
   const RunningPlan& running_;
   std::vector<HotRows> hot_rows_;
   HotRowCopies copies_;
+  /// Tables behind the listed ones: where their rows are in these.
+  struct Part {
+    int table;
+    std::int64_t first_row;
+  };
+  std::vector<Part> parts_;
   std::vector<std::optional<std::size_t>> before_;
   std::optional<std::pair<Task, RunningPlan>> split_;
 };

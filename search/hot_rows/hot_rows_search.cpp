@@ -39,6 +39,8 @@ constexpr int kMostLogLookupsOfMoves = 16;
 // times as large.
 constexpr std::size_t kMostSingleTables = 16;
 constexpr std::array kTimes = {0.25, 0.5, 2.0, 4.0, 0.0};
+// Shares of the rows on every device that stay there when others are tried once on each node.
+constexpr std::array kSharesOfHot = {1.0, 0.5, 0.25, 0.0};
 // Other rows than those of a running plan have to save this share of the cost.
 constexpr double kLeastGainOfOtherHotRows = 0.01;
 
@@ -80,6 +82,21 @@ class RowChoice {
     return best_;
   }
 
+  /// Some of each table whose rows are sent once on each node, too, where that pays.
+  [[nodiscard]] std::vector<HotRows> chosen_with_node_rows() {
+    std::vector<int> of;
+    for (const int t : tables_.by_traffic()) {
+      const bool rows = task_.tables[static_cast<std::size_t>(t)].pooling == Pooling::kNone ||
+                        std::ranges::binary_search(plan_.deduplicated, t);
+      if (rows && !std::ranges::binary_search(plan_.replicas, t)) of.push_back(t);
+    }
+    for (const double share : kSharesOfHot) try_node_thresholds(of, share);
+    for (std::size_t i = 0; i < std::min(of.size(), kMostSingleTables); ++i) {
+      if (rows_of(of[i], best_).node_rows > 0) try_node_numbers(of[i]);
+    }
+    return best_;
+  }
+
  private:
   void try_thresholds(const std::vector<int>& of) {
     if (of.empty()) return;
@@ -87,9 +104,29 @@ class RowChoice {
     for (int log = most_log_lookups_; log >= kLeastLogLookups; --log) {
       std::vector<HotRows> trial = others;
       for (const int table : of) {
-        set(table, tables_.rows(table, std::exp2(log) * task_.devices), trial);
+        set({table, tables_.rows(table, std::exp2(log) * task_.devices)}, trial);
       }
       consider(trial);
+    }
+  }
+
+  void try_node_thresholds(const std::vector<int>& of, double share_of_hot) {
+    const double nodes = task_.devices / task_.devices_per_node;
+    const std::vector<HotRows> others = best_;
+    const auto has_hot = [](const HotRows& hot) { return hot.rows > 0; };
+    if (share_of_hot < 1.0 && std::ranges::none_of(others, has_hot)) return;
+    for (int log = most_log_lookups_; log >= kLeastLogLookups; --log) {
+      std::vector<HotRows> trial = others;
+      bool any = false;
+      for (const int table : of) {
+        HotRows hot = rows_of(table, others);
+        hot.rows = tables_.limited(table, std::ceil(share_of_hot * static_cast<double>(hot.rows)));
+        const std::int64_t all = tables_.rows(table, std::exp2(log) * nodes);
+        hot.node_rows = std::max<std::int64_t>(0, all - hot.rows);
+        any |= hot.node_rows > 0;
+        set(hot, trial);
+      }
+      if (any) consider(trial);
     }
   }
 
@@ -100,20 +137,40 @@ class RowChoice {
         found != best_.end() ? found->rows : tables_.rows(table, task_.devices));
     for (const double times : kTimes) {
       std::vector<HotRows> trial = best_;
-      set(table, tables_.limited(table, times * rows), trial);
+      set({table, tables_.limited(table, times * rows)}, trial);
       consider(trial);
     }
   }
 
-  static void set(int table, std::int64_t rows, std::vector<HotRows>& trial) {
-    const auto place = std::ranges::lower_bound(trial, table, {}, &HotRows::table);
-    const bool has = place != trial.end() && place->table == table;
-    if (rows == 0) {
+  /// Both numbers of a table that has rows on each node.
+  void try_node_numbers(int table) {
+    for (std::int64_t HotRows::*const rows : {&HotRows::node_rows, &HotRows::rows}) {
+      const HotRows before = rows_of(table, best_);
+      for (const double times : kTimes) {
+        HotRows hot = before;
+        hot.*rows = tables_.limited(table, times * static_cast<double>(before.*rows));
+        hot.node_rows = std::min(hot.node_rows, tables_.most_rows(table) - hot.rows);
+        std::vector<HotRows> trial = best_;
+        set(hot, trial);
+        consider(trial);
+      }
+    }
+  }
+
+  [[nodiscard]] static HotRows rows_of(int table, const std::vector<HotRows>& hot_rows) {
+    const auto found = std::ranges::find(hot_rows, table, &HotRows::table);
+    return found != hot_rows.end() ? *found : HotRows{.table = table};
+  }
+
+  static void set(const HotRows& hot, std::vector<HotRows>& trial) {
+    const auto place = std::ranges::lower_bound(trial, hot.table, {}, &HotRows::table);
+    const bool has = place != trial.end() && place->table == hot.table;
+    if (hot.all() == 0) {
       if (has) trial.erase(place);
     } else if (has) {
-      place->rows = rows;
+      *place = hot;
     } else {
-      trial.insert(place, {table, rows});
+      trial.insert(place, hot);
     }
   }
 
@@ -196,6 +253,11 @@ void Planner::Impl::add_hot_rows(const Task& task, const PlanRequest& request, b
     plans.consider(*std::move(other.plan));
     planned = std::move(chosen);
   }
+  if (may_choose_node_rows(task) && !stop.reached()) {
+    // All else stays as it is. Planned anew, drawn tasks cost a thousandth less.
+    RowChoice choice(*cpu, task, tables, plans.best(), charge_ms, kMostLogLookups, stop);
+    plans.consider(with_other_hot_rows(task, *plans.best().plan, choice.chosen_with_node_rows()));
+  }
   stats.search_ms = plans.elapsed_ms();
   result = plans.take();
   result.stats = std::move(stats);
@@ -252,35 +314,39 @@ void Planner::Impl::change_hot_rows(const Task& task, const RunningPlan& running
                                      : budget.ms_per_byte * static_cast<double>(bytes);
   };
   PopularTables tables(task);
-  const std::vector<HotRows> chosen =
-      RowChoice(*cpu, task, tables, result.result, charge_ms, kMostLogLookupsOfMoves, stop)
-          .chosen();
-  if (stop.reached()) result.result.complete = false;
-  if (chosen == result.result.plan->hot_rows || stop.reached()) return;
-  ReplanRequest rest = request;
-  rest.unspent_bytes.reset();
-  if (!budget.is_any()) {
-    rest.most_moved_bytes = most_bytes - HotRowCopies(task, running, chosen).bytes();
-  }
-  ReplanResult other;
-  try {
-    other = replan_with(chosen, task, running, result.running_cost, rest);
-  } catch (const Error&) {
-    return;  // Copies of hot rows leave too little of the budget.
-  }
   const auto charged_ms = [&](const ReplanResult& one) {
     return one.result.cost.slowest_ms() + budget.ms_per_byte * static_cast<double>(one.moved_bytes);
   };
-  SearchStats stats = result.result.stats;
-  add_work(stats, other.result.stats);
-  const bool complete = result.result.complete && other.result.complete;
-  if (charged_ms(other) < (1.0 - kLeastGainOfOtherHotRows) * charged_ms(result)) {
-    other.must_move_bytes = result.must_move_bytes;
-    other.unspent_bytes = budget.unspent_bytes(other.moved_bytes);
-    result = std::move(other);
-  }
-  result.result.stats = std::move(stats);
-  result.result.complete = complete;
+  const auto consider = [&](const std::vector<HotRows>& chosen) {
+    if (stop.reached()) result.result.complete = false;
+    if (chosen == result.result.plan->hot_rows || stop.reached()) return;
+    ReplanRequest rest = request;
+    rest.unspent_bytes.reset();
+    if (!budget.is_any()) {
+      rest.most_moved_bytes = most_bytes - HotRowCopies(task, running, chosen).bytes();
+    }
+    ReplanResult other;
+    try {
+      other = replan_with(chosen, task, running, result.running_cost, rest);
+    } catch (const Error&) {
+      return;  // Copies of hot rows leave too little of the budget.
+    }
+    SearchStats stats = result.result.stats;
+    add_work(stats, other.result.stats);
+    const bool complete = result.result.complete && other.result.complete;
+    if (charged_ms(other) < (1.0 - kLeastGainOfOtherHotRows) * charged_ms(result)) {
+      other.must_move_bytes = result.must_move_bytes;
+      other.unspent_bytes = budget.unspent_bytes(other.moved_bytes);
+      result = std::move(other);
+    }
+    result.result.stats = std::move(stats);
+    result.result.complete = complete;
+  };
+  const auto choice = [&] {
+    return RowChoice(*cpu, task, tables, result.result, charge_ms, kMostLogLookupsOfMoves, stop);
+  };
+  consider(choice().chosen());
+  if (may_choose_node_rows(task)) consider(choice().chosen_with_node_rows());
 }
 
 }  // namespace neuroshard

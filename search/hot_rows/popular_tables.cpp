@@ -12,9 +12,9 @@ namespace neuroshard {
 namespace {
 
 /// [tables]: those of a plan.
-std::vector<std::int64_t> by_table(const Task& task, const std::vector<HotRows>& hot_rows) {
-  std::vector<std::int64_t> rows(task.tables.size(), 0);
-  for (const HotRows& hot : hot_rows) rows[static_cast<std::size_t>(hot.table)] = hot.rows;
+std::vector<HotRows> by_table(const Task& task, const std::vector<HotRows>& hot_rows) {
+  std::vector<HotRows> rows(task.tables.size());
+  for (const HotRows& hot : hot_rows) rows[static_cast<std::size_t>(hot.table)] = hot;
   return rows;
 }
 
@@ -22,12 +22,12 @@ std::vector<std::int64_t> by_table(const Task& task, const std::vector<HotRows>&
 class RowScale {
  public:
   /// `before`, `after`: hot rows, by table, which slices have not.
-  RowScale(const Task& task, const Plan& plan, const std::vector<std::int64_t>& before,
-           const std::vector<std::int64_t>& after)
+  RowScale(const Task& task, const Plan& plan, const std::vector<HotRows>& before,
+           const std::vector<HotRows>& after)
       : tables_(task.tables.size()) {
     for (std::size_t t = 0; t < tables_.size(); ++t) {
-      tables_[t].old_rows = task.tables[t].rows - before[t];
-      tables_[t].new_rows = task.tables[t].rows - after[t];
+      tables_[t].old_rows = task.tables[t].rows - before[t].all();
+      tables_[t].new_rows = task.tables[t].rows - after[t].all();
     }
     for (const TableSlice& slice : plan.slices) {
       OfTable& of = tables_[static_cast<std::size_t>(slice.table)];
@@ -111,17 +111,17 @@ std::int64_t PopularTables::limited(int table, double rows) const {
 
 const HotParts& PopularTables::parts(const HotRows& hot) {
   const auto t = static_cast<std::size_t>(hot.table);
-  const auto place = parts_.lower_bound({hot.table, hot.rows});
-  if (place != parts_.end() && place->first == std::pair(hot.table, hot.rows)) return place->second;
+  const std::tuple key(hot.table, hot.rows, hot.node_rows);
+  const auto place = parts_.lower_bound(key);
+  if (place != parts_.end() && place->first == key) return place->second;
   return parts_
-      .emplace_hint(place, std::pair(hot.table, hot.rows),
-                    hot_parts(task_.tables[t], hot.rows, curves_[t]))
+      .emplace_hint(place, key, hot_parts(task_.tables[t], hot, curves_[t], task_.devices_per_node))
       ->second;
 }
 
 Plan with_other_hot_rows(const Task& task, const Plan& plan, const std::vector<HotRows>& hot_rows) {
-  const std::vector<std::int64_t> before = by_table(task, plan.hot_rows);
-  const std::vector<std::int64_t> after = by_table(task, hot_rows);
+  const std::vector<HotRows> before = by_table(task, plan.hot_rows);
+  const std::vector<HotRows> after = by_table(task, hot_rows);
   const RowScale scale(task, plan, before, after);
   Plan changed = plan;
   std::vector<char> stays(task.tables.size(), 0);
@@ -131,8 +131,8 @@ Plan with_other_hot_rows(const Task& task, const Plan& plan, const std::vector<H
   }
   changed.hot_rows.clear();
   for (std::size_t t = 0; t < task.tables.size(); ++t) {
-    const std::int64_t rows = stays[t] != 0 ? before[t] : after[t];
-    if (rows > 0) changed.hot_rows.push_back({static_cast<int>(t), rows});
+    const HotRows& rows = stays[t] != 0 ? before[t] : after[t];
+    if (rows.all() > 0) changed.hot_rows.push_back(rows);
   }
   for (std::size_t slice = 0; slice < changed.slices.size(); ++slice) {
     if (stays[static_cast<std::size_t>(changed.slices[slice].table)] != 0) {
@@ -141,8 +141,8 @@ Plan with_other_hot_rows(const Task& task, const Plan& plan, const std::vector<H
   }
   std::erase_if(changed.replicas, [&](int table) {
     const auto t = static_cast<std::size_t>(table);
-    if (after[t] == 0) return false;
-    const TableSlice others{table, 0, task.tables[t].dim, 0, task.tables[t].rows - after[t]};
+    if (after[t].all() == 0) return false;
+    const TableSlice others{table, 0, task.tables[t].dim, 0, task.tables[t].rows - after[t].all()};
     for_each_block(others, 0, task.devices, [&](const TableSlice& block, int device) {
       auto& shard = changed.shards[static_cast<std::size_t>(device)];
       shard.push_back(static_cast<int>(changed.slices.size()));

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 #include <map>
-#include <utility>
+#include <tuple>
 #include <vector>
 
 #include "core/plans/hot_rows.h"
@@ -37,7 +37,8 @@ class PopularTables {
   std::vector<std::vector<PopularRows>> curves_;  ///< [tables]
   std::vector<std::int64_t> most_rows_;           ///< [tables]; 0: none of it.
   std::vector<int> by_traffic_;
-  std::map<std::pair<int, std::int64_t>, HotParts> parts_;  ///< By table and rows.
+  /// By table, rows and node_rows.
+  std::map<std::tuple<int, std::int64_t, std::int64_t>, HotParts> parts_;
 };
 
 /// `plan` of `task` with these hot rows in place of its own. Blocks keep their share of a table's

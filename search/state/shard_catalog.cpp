@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "core/plans/id_exchange.h"
+#include "core/plans/in_node_traffic.h"
 #include "core/plans/replicas.h"
 #include "core/plans/slice_prices.h"
 #include "core/tables/table_kind.h"
@@ -27,7 +28,7 @@ ShardCatalog::ShardCatalog(const Backend& backend, const BundledTask& bundled,
       of_replicas_(backend.table_features(), samples_of_replicas(task_)),
       models_(backend.cost_runner(task_.devices)),
       tables_(task_),
-      gradients_(task_),
+      gradients_(task_, node_shares(backend.network(), task_).all_reduce_between),
       replicas_(task_.tables.size(), kNotYet),
       replica_loads_(task_.tables.size()),
       host_curves_(task_) {
@@ -174,9 +175,9 @@ const ReplicaLoad& ShardCatalog::replica_load(int table) {
     const Table& of = task_.tables[static_cast<std::size_t>(same)];
     const KindPrice* price = backend_.kind_price(ShardingKind::kReplicate);
     load = std::make_unique<ReplicaLoad>(
-        ReplicaLoad{.dense_bytes = dense_gradient_bytes(of),
+        ReplicaLoad{.dense_bytes = gradients_.dense_bytes(of),
                     .price_ms = price != nullptr ? replica_price_ms(*price, task_, of) : 0.0});
-    add_memory(of, of.rows, replica_memory(task_, same, gradients_), *load);
+    add_memory(of, rows_of_replica(of), replica_memory(task_, same, gradients_), *load);
   }
   return *load;
 }

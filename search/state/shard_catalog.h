@@ -37,7 +37,7 @@ struct ShardLoad {
 struct ReplicaLoad {
   std::int64_t bytes = 0;
   std::int64_t stored_bytes = 0;  ///< By StoragePrice; 0 if that is 0.
-  double dense_bytes = 0.0;       ///< dense_gradient_bytes().
+  double dense_bytes = 0.0;       ///< TouchedGradients::dense_bytes().
   double price_ms = 0.0;          ///< Price of replicas; the embedding is then zero.
 };
 

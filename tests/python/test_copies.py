@@ -50,6 +50,7 @@ def rich_task() -> ns.Task:
             deduplicate_ids=True,
             deduplicate_by_table=True,
             hot_rows=True,
+            hot_rows_by_node=True,
         ),
         overlap=ns.Overlap(
             ids=True,
@@ -78,7 +79,7 @@ def values() -> list[Any]:
         *(result.plan.slices[0], result.plan, result.cost, result.stats, result),
         *(infeasible.infeasible, infeasible),
         *(host, cached.rules, hosted.task, hosted.cost),
-        ns.Plan([], [[]], hot_rows=[(0, 5)]),
+        ns.Plan([], [[]], hot_rows=[(0, 5)], node_rows=[(0, 7), (2, 9)]),
     ]
 
 

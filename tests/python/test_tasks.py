@@ -188,6 +188,24 @@ def test_plans_keep_hot_rows_on_every_device() -> None:
     assert sum(move.bytes for move in near.moves) == near.moved_bytes > 0
 
 
+def test_plans_keep_rows_once_on_each_node() -> None:
+    with pytest.raises(ns.Error, match="hot_rows_by_node is said without hot_rows"):
+        ns.ExchangeTypes(hot_rows_by_node=True)
+    exchange = ns.ExchangeTypes(deduplicate_ids=True, hot_rows=True, hot_rows_by_node=True)
+    assert exchange.hot_rows_by_node
+    tables = [ns.Table(20_000_000, 256, 100.0, name=str(i), pooling="none") for i in range(3)]
+    task = ns.Task(tables, 16, 80 * GIB, batch_size=65536, exchange=exchange)
+    found = ns.plan(task)
+    assert found.plan is not None and found.cost is not None and found.plan.node_rows
+    plan = ns.Plan(
+        found.plan.slices, found.plan.shards, hot_rows=found.plan.hot_rows, node_rows=found.plan.node_rows
+    )
+    assert plan == found.plan and ns.simulate(task, plan).cost_ms == found.cost.cost_ms
+    mixed = ns.Plan([], [[]], hot_rows=[(1, 5)], node_rows=[(0, 7), (1, 9)])
+    assert mixed.hot_rows == [(1, 5)] and mixed.node_rows == [(0, 7), (1, 9)]
+    assert [table for table, _ in found.plan.hot_rows] == sorted(table for table, _ in found.plan.hot_rows)
+
+
 def test_replicas_may_gather_touched_rows() -> None:
     def cost_of(replica_gradients: str) -> float:
         table = ns.Table(1_000_000, 16, 0.01, replica_gradients=replica_gradients)

@@ -47,7 +47,7 @@ const std::vector<const char*> kSchemaTasks = {
                   "host_gb_s": 72, "levels": [{"devices": 8, "gb_s": 12.5}]},
         "exchange": {"forward": "fp16", "backward": "bf16", "ids": "int32", "forward_share": 0.5,
                      "backward_share": 0.5, "deduplicate_ids": true, "deduplicate_by_table": true,
-                     "hot_rows": true},
+                     "hot_rows": true, "hot_rows_by_node": true},
         "overlap": {"ids": true, "dense_ms": 3, "dense_beside_outputs_ms": 1,
                     "dense_beside_gradients_ms": 1, "host_ms": 7},
         "hardware": "h100", "zipf_exponent": 1.1,
@@ -128,7 +128,7 @@ const std::vector<const char*> kSchemaPlans = {
     R"({"task": 0, "tables": 2, "steps": [0], "shards": [[0, 2], [1]], "cost": 3.25,
         "search_ms": 0.4, "complete": false, "warning": "doubtful"})",
     R"({"task": 0, "tables": 2, "slices": [[0, 0, 16, 0, 90]], "shards": [[0], []],
-        "replicas": [1], "deduplicated": [0], "hot_rows": [[0, 10]], "cost": 3.25, "fits_memory": true})",
+        "replicas": [1], "deduplicated": [0], "hot_rows": [[0, 10, 0]], "cost": 3.25, "fits_memory": true})",
     R"({"task": 0, "error": {"kind": "invalid_task", "message": "a reason"}})",
     R"({"task": 0, "shards": null, "cost": null, "seconds": 0.5, "heads": 3})",
     R"({"task": 0, "error": "a reason"})"};

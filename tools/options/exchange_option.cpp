@@ -15,7 +15,8 @@ constexpr FieldsOption kExchangeOption{
     "--exchange-types",
     "How values and ids are sent, in place of the task file's: forward, backward "
     "(fp32, fp16, bf16, fp8), ids (int64, int32), forward_share, backward_share, "
-    "deduplicate_ids, deduplicate_by_table, hot_rows, e.g. forward=fp16,backward=bf16",
+    "deduplicate_ids, deduplicate_by_table, hot_rows, hot_rows_by_node, e.g. "
+    "forward=fp16,backward=bf16",
     "FIELD[=VALUE],..."};
 
 double share_of(std::string_view text) {

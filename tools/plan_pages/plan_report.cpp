@@ -175,14 +175,24 @@ std::string deduplicated_line(const Task& task, const Plan& plan) {
 
 std::string hot_rows_line(const Task& task, const Plan& plan) {
   std::vector<int> tables;
-  for (const HotRows& hot : plan.hot_rows) tables.push_back(hot.table);
-  return listed_tables(tables, " whose hottest rows are on every device:", [&](int table) {
+  bool in_nodes = false;
+  for (const HotRows& hot : plan.hot_rows) {
+    tables.push_back(hot.table);
+    in_nodes |= hot.node_rows > 0;
+  }
+  const auto count = [](std::int64_t rows) {
+    return format_count(static_cast<std::uint64_t>(rows));
+  };
+  const std::string where = in_nodes ? " whose hottest rows are on every device, or on each node:"
+                                     : " whose hottest rows are on every device:";
+  return listed_tables(tables, where.c_str(), [&](int table) {
     const auto hot = std::ranges::find(plan.hot_rows, table, &HotRows::table);
-    return table_label(task, table) + " (" + format_count(static_cast<std::uint64_t>(hot->rows)) +
-           " of " +
-           format_count(
-               static_cast<std::uint64_t>(task.tables[static_cast<std::size_t>(table)].rows)) +
-           ")";
+    std::string text = hot->rows > 0 ? count(hot->rows) : "";
+    if (hot->node_rows > 0) {
+      text += (text.empty() ? "" : " and ") + count(hot->node_rows) + " once a node";
+    }
+    return table_label(task, table) + " (" + text + " of " +
+           count(task.tables[static_cast<std::size_t>(table)].rows) + ")";
   });
 }
 
@@ -319,16 +329,26 @@ std::string shard_lists(const PlanDocument& document) {
     }
     text += '\n';
   }
-  if (split.plan().replicas.empty()) return text;
-  text += "every device:";
+  std::string on_devices;
+  std::string on_nodes;
+  const auto add = [](std::string& list, const std::string& entry) {
+    list.append(list.empty() ? " " : ", ").append(entry);
+  };
   for (const int table : document.plan.replicas) {
-    text += (text.back() == ':' ? " " : ", ") + replica_label(document.task, table);
+    add(on_devices, replica_label(document.task, table));
   }
-  for (const auto& [table, rows] : document.plan.hot_rows) {
-    text += (text.back() == ':' ? " " : ", ") + replica_label(document.task, table) + " hottest " +
-            counted(static_cast<std::uint64_t>(rows), "row");
+  for (const auto& [table, rows, node_rows] : document.plan.hot_rows) {
+    const std::string label = replica_label(document.task, table);
+    if (rows > 0) {
+      add(on_devices, label + " hottest " + counted(static_cast<std::uint64_t>(rows), "row"));
+    }
+    if (node_rows > 0) {
+      add(on_nodes, label + " next " + counted(static_cast<std::uint64_t>(node_rows), "row"));
+    }
   }
-  return text + '\n';
+  if (!on_devices.empty()) text += "every device:" + on_devices + '\n';
+  if (!on_nodes.empty()) text += "each node:" + on_nodes + '\n';
+  return text;
 }
 
 std::string terms_text(const std::vector<ShownTerm>& terms, std::size_t device) {

@@ -14,8 +14,8 @@ namespace neuroshard::tools {
 /// term, its memory and its number of table slices; then cost, imbalance, search.
 [[nodiscard]] std::string plan_page(const PlanDocument& document, const TextStyle& style);
 
-/// A line a device: the tables that go to it, with the columns of those that are split; and one of
-/// those that are replicated.
+/// A line a device: the tables that go to it, with the columns of those that are split; one of
+/// those that are replicated, and one of rows that each node holds.
 [[nodiscard]] std::string shard_lists(const PlanDocument& document);
 
 /// A fact on a plan beside its tables of figures: "splits", "none".

@@ -50,7 +50,7 @@ ReportJson tables_json(const Task& task) {
           {"rows", column_of(task.tables, [](const Table& table) { return table.rows; })}};
 }
 
-/// Replicas come first, hot rows among them.
+/// Replicas come first, hot rows among them, and a device's part of those that nodes hold once.
 ReportJson slices_json(const Task& listed, const Plan& given) {
   const HotRowsSplit split(listed, given);
   const Plan& plan = split.plan();
@@ -62,7 +62,8 @@ ReportJson slices_json(const Task& listed, const Plan& given) {
   const TouchedGradients touched(task);
   for (const int table : plan.replicas) {
     const Table& whole = task.tables[static_cast<std::size_t>(table)];
-    slices.push_back({.table = split.listed(table), .dim = whole.dim, .rows = whole.rows});
+    slices.push_back(
+        {.table = split.listed(table), .dim = whole.dim, .rows = rows_of_replica(whole)});
     bytes.push_back(replica_memory(task, table, touched).total_bytes());
     device_column.push_back(-1);
   }

@@ -137,7 +137,9 @@ ShardingWords::ShardingWords(const Task& task, const Plan& plan) : tables_(task.
     }
   }
   for (const HotRows& hot : plan.hot_rows) {
-    tables_[static_cast<std::size_t>(hot.table)].hot_rows = true;
+    Pieces& pieces = tables_[static_cast<std::size_t>(hot.table)];
+    if (hot.rows > 0) pieces.hot_rows += ", hot rows on all";
+    if (hot.node_rows > 0) pieces.hot_rows += ", rows on each node";
   }
   const std::vector<std::vector<ShardingKind>> kinds = sharding_kinds(task, plan);
   for (std::size_t table = 0; table < kinds.size(); ++table) {
@@ -148,8 +150,7 @@ ShardingWords::ShardingWords(const Task& task, const Plan& plan) : tables_(task.
 std::string ShardingWords::of(int table) const {
   const Pieces& pieces = tables_[static_cast<std::size_t>(table)];
   if (pieces.slices == 0) return "replicated on all";
-  const std::string where =
-      " on " + ranges_text(pieces.devices) + (pieces.hot_rows ? ", hot rows on all" : "");
+  const std::string where = " on " + ranges_text(pieces.devices) + pieces.hot_rows;
   if (pieces.slices == 1) return "whole" + where;
   return (pieces.kind.empty() ? "" : pieces.kind + ": ") +
          counted(static_cast<std::uint64_t>(pieces.slices),

@@ -22,7 +22,7 @@ class ShardingWords {
   ShardingWords(const Task& task, const Plan& plan);
 
   /// "whole on device 3", "row: 8 blocks on 0 to 7", "replicated on all"; and
-  /// "hot rows on all" with those.
+  /// "hot rows on all" and "rows on each node" with those.
   [[nodiscard]] std::string of(int table) const;
 
  private:
@@ -30,7 +30,7 @@ class ShardingWords {
     int slices = 0;
     std::vector<int> devices;  ///< Ascending, each once.
     std::string kind;          ///< Empty: none that has a name.
-    bool hot_rows = false;     ///< On all devices.
+    std::string hot_rows;      ///< Where they are.
   };
   std::vector<Pieces> tables_;
 };

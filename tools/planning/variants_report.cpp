@@ -54,7 +54,10 @@ void add_plan(Json& json, const Plan& plan) {
   json["shards"] = plan.shards;
   if (!plan.replicas.empty()) json["replicas"] = plan.replicas;
   if (!plan.deduplicated.empty()) json["deduplicated"] = plan.deduplicated;
-  for (const auto& [table, rows] : plan.hot_rows) json["hot_rows"].push_back({table, rows});
+  for (const auto& [table, rows, node_rows] : plan.hot_rows) {
+    Json& entry = json["hot_rows"].emplace_back(Json{table, rows});
+    if (node_rows > 0) entry.push_back(node_rows);
+  }
 }
 
 Json variant_json(const TaskVariant& variant, const PlanOutcome& outcome) {

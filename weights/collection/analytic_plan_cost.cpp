@@ -1,6 +1,7 @@
 #include "weights/collection/analytic_plan_cost.h"
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <utility>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "core/plans/host_rows.h"
 #include "core/plans/hot_rows.h"
 #include "core/plans/id_exchange.h"
+#include "core/plans/in_node_traffic.h"
 #include "core/plans/iteration.h"
 #include "core/plans/replicas.h"
 #include "core/plans/shards_cost.h"
@@ -52,6 +54,8 @@ PlanCost plan_cost(const TablesCost& tables_ms, const NetworkSpec& known_network
   const DeduplicatedTask deduplicated(stated, plan.deduplicated);
   const Task& task = deduplicated.task();
   const NetworkSpec network = network_of(known_network, task);
+  const NodeShares shares = node_shares(network.nodes(), task);
+  const InNodeTraffic in_node(task, plan, shares);
   const NodeOrder order = task.links ? NodeOrder::kInOrder : order_of(network);
   PlanCost cost;
   cost.fits_memory = true;
@@ -77,7 +81,7 @@ PlanCost plan_cost(const TablesCost& tables_ms, const NetworkSpec& known_network
       device.dim_sum += output_columns(table, slice.dim);
       tables.push_back(of_batch(std::move(table)));
     }
-    id_sums.push_back(id_columns(ids, task.exchange));
+    id_sums.push_back(id_columns(in_node.ids(ids), task.exchange));
     device.lookups = lookups_of(lookups);
     device.slices = static_cast<int>(shard.size());
     device.memory_bytes = device.memory.total_bytes();
@@ -86,7 +90,7 @@ PlanCost plan_cost(const TablesCost& tables_ms, const NetworkSpec& known_network
     device.compute_ms = tables_ms(cost.devices.size(), tables, of_batch.samples()) +
                         device.fetch_ms + device.base_ms;
     cost.fits_memory &= device.free_bytes >= 0;
-    dim_sums.push_back(device.dim_sum);
+    dim_sums.push_back(std::llround(in_node.columns(static_cast<double>(device.dim_sum))));
     cost.devices.push_back(device);
   }
   cost.hbm_shares = std::move(hosted.hbm_shares);
@@ -126,11 +130,13 @@ PlanCost plan_cost(const TablesCost& tables_ms, const NetworkSpec& known_network
     for (std::size_t d = 0; d < cost.devices.size(); ++d) {
       operator_ms.push_back(tables_ms(d, tables, of_device.samples()));
     }
-    add_replicas(
-        {.operator_ms = std::move(operator_ms),
-         .all_reduce_ms = plan.replicas.empty() ? 0.0 : gradients_ms(replica_traffic(task, plan)),
-         .memory = replicas_memory(task, plan)},
-        !plan.slices.empty(), task.overlap, cost);
+    add_replicas({.operator_ms = std::move(operator_ms),
+                  .all_reduce_ms =
+                      plan.replicas.empty()
+                          ? 0.0
+                          : gradients_ms(replica_traffic(task, plan, shares.all_reduce_between)),
+                  .memory = replicas_memory(task, plan)},
+                 !plan.slices.empty(), task.overlap, cost);
   }
   cost.warning = prediction_limits(given, true);
   return cost;

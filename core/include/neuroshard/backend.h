@@ -238,6 +238,8 @@ class Backend {
   [[nodiscard]] const std::optional<NodeNetwork>& hardware_network() const {
     return traits_.hardware_network;
   }
+  /// The network whose costs the communication models predict. Nothing: they do not say.
+  [[nodiscard]] const std::optional<NodeNetwork>& network() const { return traits_.network; }
   /// Tells how the communication models see the columns of so many devices. Null: as they are.
   [[nodiscard]] const NodeColumns* nodes(int devices) const {
     return traits_.nodes && traits_.nodes->devices() == devices ? &*traits_.nodes : nullptr;
@@ -267,6 +269,7 @@ class Backend {
     int embedding_width;
     CommSetting setting;
     std::optional<NodeNetwork> hardware_network;
+    std::optional<NodeNetwork> network;
     std::optional<NodeColumns> nodes;
     bool prices_ids;
     std::optional<CollectiveModel> all_reduce;

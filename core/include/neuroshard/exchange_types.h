@@ -33,6 +33,8 @@ struct ExchangeTypes {
   bool deduplicate_by_table = false;
   /// Whether a plan may keep the most popular rows of tables on every device (Plan::hot_rows).
   bool hot_rows = false;
+  /// Whether it may keep the next ones once on each node, too (HotRows::node_rows). Needs hot_rows.
+  bool hot_rows_by_node = false;
 
   /// Bytes of a sample's value of a column.
   [[nodiscard]] double forward_column_bytes() const { return forward_share * wire_bytes(forward); }

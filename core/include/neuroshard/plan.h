@@ -22,10 +22,16 @@ struct TableSlice {
   friend bool operator==(const TableSlice&, const TableSlice&) = default;
 };
 
-/// Rows of a table that every device holds.
+/// Rows of a table that every device holds, and rows that each node holds once.
 struct HotRows {
   int table = 0;          ///< Index into `Task::tables`.
-  std::int64_t rows = 0;  ///< So many of its most popular rows: at least one, and not all.
+  std::int64_t rows = 0;  ///< Every device holds so many of its most popular rows.
+  /// The next ones, which each node holds once: by rows over its devices, so that each of these has
+  /// as many lookups. Devices look them up in their node, and nodes add up their gradients.
+  std::int64_t node_rows = 0;
+
+  /// At least one, and not all of the table.
+  [[nodiscard]] std::int64_t all() const { return rows + node_rows; }
 
   friend bool operator==(const HotRows&, const HotRows&) = default;
 };
@@ -43,9 +49,9 @@ struct Plan {
   /// Tables of which each device asks once for each row that its part of the batch looks up,
   /// ascending. It pools the rows that come back itself. ExchangeTypes::deduplicate_by_table.
   std::vector<int> deduplicated{};
-  /// Tables whose most popular rows every device holds, ascending. Each device looks up its own
-  /// part of the batch in these, and gradients are summed over all devices. Slices have the other
-  /// rows, which are counted from 0 without them. ExchangeTypes::hot_rows.
+  /// Tables whose most popular rows every device holds, or each node once, ascending. Each device
+  /// looks up its own part of the batch in the former, and gradients are summed over all devices.
+  /// Slices have the other rows, which are counted from 0 without them. ExchangeTypes::hot_rows.
   std::vector<HotRows> hot_rows{};
 
   friend bool operator==(const Plan&, const Plan&) = default;

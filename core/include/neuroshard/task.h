@@ -71,6 +71,9 @@ struct Table {
   /// There are at most kMostPopularityPoints; both numbers grow, the share to 1. Empty: it is
   /// estimated from the access histogram. Only fetches from the host depend on it.
   std::vector<PopularRows> popularity{};
+  /// Set by HotRowsSplit alone. Each replica is spread by rows over so many devices, those of a
+  /// node, which look up what their node's part of the batch does in their rows.
+  int replica_devices = 1;
 
   [[nodiscard]] std::int64_t size_bytes() const;  ///< slice_bytes() of all columns.
 };

@@ -34,6 +34,10 @@ void set_known_network(CostModels& models, const std::optional<NodeNetwork>& net
 /// Writes the network of the hardware into the metadata.
 void set_hardware_network(CostModels& models, const NodeNetwork& network);
 
+/// The network whose costs the communication models predict: that of their setting, if it states
+/// links, else the known one. Throws Error as known_network() does.
+[[nodiscard]] std::optional<NodeNetwork> network_in_setting(const CostModels& models);
+
 /// Adapts models to iterations, and nodes, of `setting`. `models` are for kDefaultBatchSize on the
 /// network that they know, with fp32 values and 64-bit ids on the wire. Communication models are
 /// adapted by scaled_comm(), and by NodeColumns where links are stated. Throws Error as

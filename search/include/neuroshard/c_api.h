@@ -308,7 +308,8 @@ typedef struct ns_slice {
 /// Writes the slices, by device, as far as there is room for them. `*count` is their number,
 /// however many are written; `slices` may be NULL if `capacity` is 0. Fails if the plan cuts tables
 /// by rows, replicates or deduplicates some, or has hot rows: call ns_plan_get_blocks(),
-/// ns_plan_get_replicas(), ns_plan_get_deduplicated() and ns_plan_get_hot_rows().
+/// ns_plan_get_replicas(), ns_plan_get_deduplicated(), ns_plan_get_hot_rows() and
+/// ns_plan_get_node_rows().
 ns_status ns_plan_get_slices(const ns_plan* plan, ns_slice* slices, size_t capacity, size_t* count);
 
 /// Columns and rows of a table that stay together on a device. Since version 3.
@@ -335,8 +336,8 @@ ns_status ns_plan_get_replicas(const ns_plan* plan, int32_t* tables, size_t capa
 ns_status ns_plan_get_deduplicated(const ns_plan* plan, int32_t* tables, size_t capacity,
                                    size_t* count);
 
-/// The most popular rows of a table, which every device holds. Blocks have its other rows, counted
-/// from 0 without these. Since version 14.
+/// The most popular rows of a table, which every device holds, or the next ones, which each node
+/// holds once. Blocks have its other rows, counted from 0 without these. Since version 14.
 typedef struct ns_hot_rows {
   int32_t table;  ///< Index in the task.
   int64_t rows;   ///< Number of rows.
@@ -345,6 +346,10 @@ typedef struct ns_hot_rows {
 /// any. Since version 14.
 ns_status ns_plan_get_hot_rows(const ns_plan* plan, ns_hot_rows* hot_rows, size_t capacity,
                                size_t* count);
+/// Writes rows that each node holds once, in the same way. Only plans of tasks that say
+/// hot_rows_by_node have any. Since version 16.
+ns_status ns_plan_get_node_rows(const ns_plan* plan, ns_hot_rows* node_rows, size_t capacity,
+                                size_t* count);
 
 typedef struct ns_device_cost {
   double compute_ms;   ///< Forward and backward of the embedding operator.

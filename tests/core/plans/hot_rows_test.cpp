@@ -12,6 +12,8 @@
 #include <vector>
 
 #include "core/plans/deduplicated_task.h"
+#include "core/plans/id_exchange.h"
+#include "core/plans/in_node_traffic.h"
 #include "core/plans/replicas.h"
 #include "core/tables/access_statistics.h"
 #include "neuroshard/histogram_scale.h"
@@ -23,6 +25,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::SizeIs;
 
 constexpr std::int64_t kDrawnRows = 96'000;
 
@@ -49,16 +52,19 @@ Plan on_first_device(const Task& task, std::int64_t hot) {
   return plan;
 }
 
-/// A batch that is drawn by Zipf's law, with lognormal numbers of lookups: of hot rows, and of the
-/// others.
+/// A batch that is drawn by Zipf's law, with lognormal numbers of lookups: of hot rows, of the next
+/// ones, and of the others.
 struct DrawnLookups {
   double hot = 0.0;
+  double next = 0.0;
   double others = 0.0;
   double distinct_hot = 0.0;  ///< Distinct rows of each device's part, added up.
+  double distinct_next = 0.0;
+  double distinct_next_of_nodes = 0.0;  ///< Rows of each node's part.
   double distinct_others = 0.0;
 };
 
-DrawnLookups draw_lookups(Task& task, double exponent, std::int64_t hot) {
+DrawnLookups draw_lookups(Task& task, double exponent, std::int64_t hot, std::int64_t next = 0) {
   std::vector<double> popularity;
   for (std::int64_t rank = 1; rank <= kDrawnRows; ++rank) {
     popularity.push_back(std::pow(static_cast<double>(rank), -exponent));
@@ -69,21 +75,29 @@ DrawnLookups draw_lookups(Task& task, double exponent, std::int64_t hot) {
   double& mean = task.tables[0].pooling_factor;
   std::lognormal_distribution<double> lengths(std::log(mean) - kSigma * kSigma / 2, kSigma);
   DrawnLookups drawn;
+  std::set<std::int64_t> of_node;
   for (int device = 0; device < task.devices; ++device) {
     std::set<std::int64_t> rows;
+    if (device % task.devices_per_node == 0) of_node.clear();
     for (std::int64_t sample = 0; sample < task.batch_size / task.devices; ++sample) {
       const std::int64_t length = std::llround(lengths(random));
       for (std::int64_t i = 0; i < length; ++i) {
         const std::int64_t rank = ranks(random);
         rows.insert(rank);
-        (rank < hot ? drawn.hot : drawn.others) += 1.0;
+        (rank < hot ? drawn.hot : rank < hot + next ? drawn.next : drawn.others) += 1.0;
       }
     }
-    const auto of_hot = static_cast<double>(std::distance(rows.begin(), rows.lower_bound(hot)));
-    drawn.distinct_hot += of_hot;
-    drawn.distinct_others += static_cast<double>(rows.size()) - of_hot;
+    const auto hot_end = rows.lower_bound(hot);
+    const auto next_end = rows.lower_bound(hot + next);
+    drawn.distinct_hot += static_cast<double>(std::distance(rows.begin(), hot_end));
+    drawn.distinct_next += static_cast<double>(std::distance(hot_end, next_end));
+    drawn.distinct_others += static_cast<double>(std::distance(next_end, rows.end()));
+    of_node.insert(hot_end, next_end);
+    if ((device + 1) % task.devices_per_node == 0) {
+      drawn.distinct_next_of_nodes += static_cast<double>(of_node.size());
+    }
   }
-  mean = (drawn.hot + drawn.others) / static_cast<double>(task.batch_size);
+  mean = (drawn.hot + drawn.next + drawn.others) / static_cast<double>(task.batch_size);
   return drawn;
 }
 
@@ -122,6 +136,133 @@ TEST(HotRowsSplit, TrafficIsThatOfDrawnBatches) {
       }
     }
   }
+}
+
+Task in_nodes_of(Task task, int devices_per_node) {
+  task.devices_per_node = devices_per_node;
+  task.exchange.hot_rows_by_node = true;
+  return task;
+}
+
+// Rows that each node holds once are counted as well: a device sends the others of its node what
+// they look up in its part of the rows, and other nodes its part of the gradients.
+TEST(HotRowsSplit, TrafficInNodesIsThatOfDrawnBatches) {
+  for (const double exponent : {0.9, 1.1, 1.3}) {
+    for (const int per_node : {2, 8}) {
+      for (const std::int64_t hot : {0, 100}) {
+        SCOPED_TRACE(::testing::Message()
+                     << exponent << ", nodes of " << per_node << ", " << hot << " rows");
+        constexpr std::int64_t kNext = 3000;
+        Task task = in_nodes_of(task_of_sequences(exponent, 16), per_node);
+        const DrawnLookups drawn = draw_lookups(task, exponent, hot, kNext);
+        const auto samples = static_cast<double>(task.batch_size);
+        Plan plan = on_first_device(task, hot + kNext);
+        plan.hot_rows = {{0, hot, kNext}};
+        for (const bool stated : {true, false}) {
+          if (!stated) task.tables[0].popularity.clear();
+          const double tolerance = stated ? 0.05 : 0.1;
+          const HotRowsSplit split(task, plan);
+          const int last = hot > 0 ? 2 : 1;
+          ASSERT_THAT(split.plan().replicas, SizeIs(last));
+          EXPECT_EQ(split.listed(last), 0);
+          const auto of_last = [&](const Task& of) -> const Table& {
+            return of.tables[static_cast<std::size_t>(last)];
+          };
+          EXPECT_EQ(of_last(split.task()).rows, kNext);
+          // A device sends each of its node outputs of 16 columns a sample, and ids.
+          const auto expect_traffic = [&](const Task& of, double rows) {
+            EXPECT_NEAR(of_last(of).pooling_factor * samples / rows, 1.0, tolerance);
+            const InNodeTraffic traffic(of, split.plan(), {});
+            const double sent = rows / samples / per_node;
+            EXPECT_NEAR(traffic.columns(0.0), 16.0 * sent, tolerance * 16.0 * sent + 0.5);
+            EXPECT_NEAR(lookups_of(traffic.ids(0)) / sent, 1.0, tolerance);
+            EXPECT_NEAR(traffic.columns(100.0), 100.0 + 16.0 * sent, tolerance * 16.0 * sent + 0.5);
+          };
+          expect_traffic(split.task(), drawn.next);
+          Task once = split.task();
+          once.exchange.deduplicate_ids = true;
+          const DeduplicatedTask left(once);
+          expect_traffic(left.task(), drawn.distinct_next);
+          // A device of a node serves it, and finds as many distinct rows in its part of them.
+          for (const Task* of : {&split.task(), &left.task()}) {
+            const Table served = in_replica_operator(of_last(*of));
+            EXPECT_EQ(served.rows, kNext / per_node);
+            const double of_device = samples / 16.0;
+            const AccessProfile profile =
+                access_profile(served, HistogramScale(of_device), of_device);
+            EXPECT_NEAR(profile.lookups / (of_device * of_last(*of).pooling_factor), 1.0, 1e-9);
+            const double distinct = drawn.distinct_next_of_nodes / 16.0;
+            // By the histogram, whose last bin is open: the hottest rows count as several.
+            EXPECT_NEAR(profile.distinct_rows / distinct, 1.0, hot > 0 ? 0.15 : 0.3);
+          }
+          // Dense gradients of all rows between nodes, in the part of the time that this takes.
+          const double all_bytes = static_cast<double>(hot) * 64.0;
+          EXPECT_EQ(replica_traffic(split.task(), split.plan(), 0.75).dense_bytes,
+                    all_bytes + 0.75 * kNext * 64.0);
+          EXPECT_EQ(replica_traffic(split.task(), split.plan(), 0.01).dense_bytes,
+                    all_bytes + kNext * 64.0 / per_node);
+          // Touched ones: each device gathers those of its part of the rows from each node.
+          Task touched = split.task();
+          for (Table& table : touched.tables) table.replica_gradients = ReplicaGradients::kTouched;
+          const TouchedGradients gradients(touched, 0.5);
+          EXPECT_NEAR(
+              gradients.gathered_rows(of_last(touched)) * per_node / drawn.distinct_next_of_nodes,
+              1.0, 0.1);
+          const Table* const of[] = {&of_last(touched)};
+          EXPECT_NEAR(gradients.update(of).gathered_bytes /
+                          (0.5 * per_node * gradients.gathered_bytes(of_last(touched))),
+                      1.0, 1e-9);
+        }
+      }
+    }
+  }
+}
+
+// Links within nodes take so much of a collective, by the rates of docs/analytic_costs.md.
+TEST(NodeShares, AreThoseOfTheLinks) {
+  const NodeNetwork network{.devices_per_node = 8,
+                            .links = {.in_node_gb_s = 300.0, .between_nodes_gb_s = 25.0}};
+  Task task = in_nodes_of(task_of_sequences(1.0, 16), 8);
+  const double in_node = 7.0 / (300.0 * (0.75 - 0.32 / 8.0));
+  const double ring = 7.0 / 8.0 / (300.0 * 0.79);
+  for (const int devices : {16, 64}) {
+    task.devices = devices;
+    const double beyond = (devices - 8.0) / (25.0 * 0.85);
+    const double nodes = devices / 8.0;
+    const double between = (nodes - 1.0) / nodes / 8.0 / (25.0 * 0.85);
+    const NodeShares shares = node_shares(network, task);
+    EXPECT_NEAR(shares.exchange_in_node, in_node / beyond, 1e-12);
+    EXPECT_NEAR(shares.all_reduce_between, between / std::max(between, ring), 1e-12);
+  }
+  // Nothing is known: all is sent everywhere, and to all.
+  for (const int devices : {8, 12}) {
+    task.devices = devices;
+    EXPECT_EQ(node_shares(network, task).exchange_in_node, 1.0);
+  }
+  task.devices = 16;
+  EXPECT_EQ(node_shares(std::nullopt, task).all_reduce_between, 1.0);
+  task.devices_per_node = 4;
+  EXPECT_EQ(node_shares(network, task).exchange_in_node, 1.0);
+  task.devices_per_node = 8;
+  // Through a host that all devices of a node share.
+  NodeNetwork shared = network;
+  shared.links.host_gb_s = 100.0;
+  EXPECT_NEAR(node_shares(shared, task).exchange_in_node,
+              1.0 / std::max(1.0, 8.0 / (25.0 * 0.85) / (8.0 * 7.0 / 100.0)), 1e-12);
+}
+
+TEST(HotRowsSplit, MemoryOfRowsOfNodesIsADevicesPart) {
+  Task task = in_nodes_of(task_of_sequences(1.0, 16), 8);
+  task.tables[0].memory.batch_size = 65536;
+  Plan plan = on_first_device(task, 801);
+  plan.hot_rows = {{0, 0, 801}};
+  const HotRowsSplit split(task, plan);
+  const SliceMemory memory = replicas_memory(task, plan);
+  EXPECT_EQ(memory.weight_bytes, 101 * 16 * 4);
+  const double lookups = split.task().tables[1].pooling_factor / 8.0 * 65536.0 / 2.0;
+  // Dense gradients, ids, and outputs.
+  EXPECT_NEAR(static_cast<double>(memory.buffer_bytes), 101 * 16 * 4 + lookups * (8.0 + 16.0 * 4.0),
+              80.0);
 }
 
 // Where no curve says more, a batch touches as many rows in both parts as in the whole table.
@@ -224,6 +365,25 @@ TEST(HotRows, AreCheckedAgainstTheTask) {
     EXPECT_EQ(problems.front().kind, PlanProblem::Kind::kRule);
     EXPECT_THAT(problems.front().message(), HasSubstr("leave the table out of hot_rows"));
   }
+  EXPECT_THAT(problem({{0, 1000}, {1, 5000, 1000}}), HasSubstr("does not say hot_rows_by_node"));
+  task.exchange.hot_rows_by_node = true;
+  EXPECT_THAT(
+      problem({{0, 1000}, {1, 5000, 1000}}),
+      HasSubstr("keeps 5000 rows of table 1 on every device and 1000 once on each node, but "
+                "2 devices do not fill nodes of 8; keep them on every device"));
+  task.devices_per_node = 1;
+  EXPECT_THAT(problem({{0, 1000}, {1, 5000, 1000}}), HasSubstr("do not fill nodes of 1"));
+  EXPECT_THAT(problem({{0, 1000}, {1, 95'000, 1000}}), HasSubstr("and not all of them"));
+  EXPECT_THAT(problem({{0, 1000}, {1, 6001, -1}}), HasSubstr("give at least 1"));
+  Task of_nodes = task;
+  of_nodes.devices = 4;
+  of_nodes.devices_per_node = 2;
+  Plan on_nodes = plan;
+  on_nodes.shards.resize(4);
+  on_nodes.hot_rows = {{0, 0, 1000}, {1, 5000, 1000}};
+  EXPECT_TRUE(check_plan(on_nodes, of_nodes).empty());
+  task.devices_per_node = 8;
+  task.exchange.hot_rows_by_node = false;
   task.exchange.hot_rows = false;
   EXPECT_THAT(problem({{0, 1000}, {1, 6000}}), HasSubstr("does not say hot_rows"));
   task.exchange.hot_rows = true;

@@ -93,6 +93,63 @@ TEST(HotRowsChange, CopiesRowsToAllDevicesOfNewGroups) {
   }
 }
 
+// Each row is sent to those of all devices, or of the devices of each node, that lack it.
+TEST(HotRowsChange, CopiesRowsOfNodesToDevicesThatLackThem) {
+  Task task = task_with_hot_rows({popular_sequence("a", 10'000, 16, 5.0)}, 4);
+  task.devices_per_node = 2;
+  task.exchange.hot_rows_by_node = true;
+  const auto running_with = [&](const HotRows& was) {
+    RunningPlan running{task, {.slices = {}, .shards = {{0}, {1}, {2}, {3}}}};
+    const std::int64_t rows = (task.tables[0].rows - was.all()) / 4;
+    for (int d = 0; d < 4; ++d) running.plan.slices.push_back({0, 0, 16, rows * d, rows});
+    if (was.all() > 0) running.plan.hot_rows = {was};
+    return running;
+  };
+  struct Case {
+    HotRows was;
+    HotRows is;
+    double sent;  ///< Rows.
+  };
+  for (const auto& [was, is, sent] : {
+           Case{{0, 400, 800}, {0, 400, 800}, 0.0},
+           Case{{0, 400, 800}, {0, 400, 1600}, 800 * 1.5},  // A device in four has its own part.
+           Case{{0, 400, 800}, {0, 1200, 0}, 800 * 2},      // Half of the devices have each.
+           Case{{0, 1200, 0}, {0, 400, 800}, 0.0},          // All have them.
+           Case{{0, 400, 800}, {0, 400, 0}, 800 * 0.5},     // Its node's other device may.
+           Case{{0, 400, 800}, {0, 800, 1200}, 400 * 2 + 800 * 1.5},
+           Case{{0, 400, 800}, {0, 2000, 0}, 800 * 2 + 800 * 3},
+           Case{{0, 0, 0}, {0, 400, 800}, 400 * 3 + 800 * 1.5},
+       }) {
+    SCOPED_TRACE(::testing::Message() << was.rows << " and " << was.node_rows << " to " << is.rows
+                                      << " and " << is.node_rows);
+    const RunningPlan running = running_with(was);
+    const HotRowCopies copies(task, running, {is});
+    EXPECT_EQ(copies.bytes(), std::llround(sent) * 16 * 4);
+    std::vector<TableMove> moves;
+    copies.add_to(moves);
+    EXPECT_EQ(moved_bytes(moves), copies.bytes());
+    for (const TableMove& move : moves) {
+      EXPECT_NE(move.from, move.to);
+      EXPECT_GE(move.from, 0);
+      EXPECT_LE(move.first_row + move.rows, task.tables[0].rows);
+    }
+    const HotRowsChange change(task, running, {is});
+    ReplanResult result;
+    result.result.plan = change.running().plan;
+    change.undo(result);
+    EXPECT_THAT(result.result.plan->hot_rows, ElementsAre(is));
+    EXPECT_THAT(check_plan(*result.result.plan, task), IsEmpty());
+    EXPECT_EQ(result.moved_bytes, copies.bytes());
+  }
+  // In other nodes nobody is known to have them: four devices are sent a part of each row.
+  Task other = task;
+  other.devices_per_node = 4;
+  EXPECT_EQ(HotRowCopies(other, running_with({0, 400, 800}), {{0, 1200}}).bytes(), 800 * 4 * 64);
+  EXPECT_EQ(HotRowCopies(other, running_with({0, 400, 800}), {{0, 400}}).bytes(), 800 * 64);
+  EXPECT_THAT(kept_hot_rows(other, running_with({0, 400, 800})), ElementsAre(HotRows{0, 400}));
+  EXPECT_THAT(kept_hot_rows(task, running_with({0, 400, 800})), ElementsAre(HotRows{0, 400, 800}));
+}
+
 TEST(HotRowsChange, OfPlansWithoutAnyIsNone) {
   const Task task = task_with_hot_rows({popular_sequence("a", 1000, 16, 5.0)}, 2);
   const RunningPlan running{task, {.slices = {{0, 0, 16, 0, 1000}}, .shards = {{0}, {}}}};

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tools/plan_pages/table_work.h"
 #include "tools/reported_plan.h"
 
 namespace neuroshard::tools {
@@ -65,6 +66,29 @@ TEST(PlanReport, SaysWhatDevicesTakeWhereTheHostDecides) {
   EXPECT_EQ(decided_by(document.cost),
             "the host (devices take up to " + format_ms(slowest_ms) + " ms)");
   EXPECT_THAT(plan_page(document, {.columns = 120}), HasSubstr("set by the host (devices take"));
+}
+
+TEST(PlanReport, SaysWhichRowsDevicesAndNodesHold) {
+  PlanDocument document = reported_plan();
+  document.task.tables[0].rows += 1030;
+  document.task.tables[1].rows += 60;
+  document.plan.hot_rows = {{0, 1030}, {1, 20, 40}};
+  EXPECT_THAT(plan_page(document, {.columns = 400}),
+              HasSubstr("2 tables whose hottest rows are on every device, or on each node: user "
+                        "(1,030 of 2,030), table 1 (20 and 40 once a node of 560)"));
+  EXPECT_THAT(shard_lists(document),
+              HasSubstr("\nevery device: user hottest 1,030 rows, table 1 hottest 20 rows\n"
+                        "each node: table 1 next 40 rows\n"));
+  const ShardingWords words(document.task, document.plan);
+  EXPECT_THAT(words.of(1), HasSubstr(", hot rows on all, rows on each node"));
+  document.task.tables[0].rows -= 1030;
+  document.plan.hot_rows = {{1, 0, 60}};
+  EXPECT_THAT(plan_page(document, {.columns = 400}),
+              HasSubstr("1 table whose hottest rows are on every device, or on each node: table 1 "
+                        "(60 once a node of 560)"));
+  EXPECT_THAT(shard_lists(document), HasSubstr("\neach node: table 1 next 60 rows\n"));
+  EXPECT_THAT(shard_lists(document), Not(HasSubstr("every device")));
+  EXPECT_THAT(words.of(0), Not(HasSubstr("node")));
 }
 
 TEST(PlanReport, SaysNothingOfWaitingWhereNobodyWaits) {

@@ -9,6 +9,7 @@
 #include <nanobind/stl/string_view.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -35,6 +36,28 @@ using nb::literals::operator""_a;
 
 // Policy of arrays, which keep what they show.
 constexpr auto kOwned = nb::rv_policy::automatic;
+
+/// Tables and numbers of rows.
+using TableRows = std::vector<std::pair<int, std::int64_t>>;
+
+TableRows table_rows(const Plan& plan, std::int64_t HotRows::*rows) {
+  TableRows pairs;
+  for (const HotRows& hot : plan.hot_rows) {
+    if (hot.*rows != 0) pairs.emplace_back(hot.table, hot.*rows);
+  }
+  return pairs;
+}
+
+std::vector<HotRows> joined(const TableRows& hot_rows, const TableRows& node_rows) {
+  std::vector<HotRows> all;
+  for (const auto& [table, rows] : hot_rows) all.push_back({table, rows});
+  for (const auto& [table, rows] : node_rows) {
+    auto place = std::ranges::find_if(all, [&](const HotRows& hot) { return hot.table >= table; });
+    if (place == all.end() || place->table != table) place = all.insert(place, {table});
+    place->node_rows = rows;
+  }
+  return all;
+}
 
 constexpr tools::TextStyle kPageStyle{.unicode = true};
 
@@ -93,20 +116,20 @@ void bind_plan(nb::module_& module) {
       .def(
           "__init__",
           [](Plan* self, std::vector<TableSlice> slices, std::vector<std::vector<int>> shards,
-             std::vector<int> replicas, std::vector<int> deduplicated,
-             const std::vector<std::pair<int, std::int64_t>>& hot_rows) {
+             std::vector<int> replicas, std::vector<int> deduplicated, const TableRows& hot_rows,
+             const TableRows& node_rows) {
             new (self) Plan{std::move(slices), std::move(shards), std::move(replicas),
-                            std::move(deduplicated)};
-            for (const auto& [table, rows] : hot_rows) self->hot_rows.push_back({table, rows});
+                            std::move(deduplicated), joined(hot_rows, node_rows)};
           },
           "slices"_a, "shards"_a, "replicas"_a = std::vector<int>(),
-          "deduplicated"_a = std::vector<int>(),
-          "hot_rows"_a = std::vector<std::pair<int, std::int64_t>>(),
+          "deduplicated"_a = std::vector<int>(), "hot_rows"_a = TableRows(),
+          "node_rows"_a = TableRows(),
           "`shards`: for each device, the indices of its slices. `replicas`: tables that every "
           "device holds whole, ascending; they have no slices. `deduplicated`: tables of which "
           "each device asks once for each row, ascending. `hot_rows`: tables, ascending, and how "
-          "many of their most popular rows every device holds; slices have the others, counted "
-          "from 0. Nothing is checked before the plan is used.")
+          "many of their most popular rows every device holds. `node_rows`: how many of the next "
+          "ones each node holds once. Slices have the others, counted from 0. Nothing is checked "
+          "before the plan is used.")
       .def_static(
           "from_column_splits",
           [](const NamedTask& task, std::vector<int> column_splits,
@@ -123,13 +146,11 @@ void bind_plan(nb::module_& module) {
       .def_ro("deduplicated", &Plan::deduplicated,
               "Tables of which each device asks once for each row, ascending.")
       .def_prop_ro(
-          "hot_rows",
-          [](const Plan& plan) {
-            std::vector<std::pair<int, std::int64_t>> pairs;
-            for (const auto& [table, rows] : plan.hot_rows) pairs.emplace_back(table, rows);
-            return pairs;
-          },
+          "hot_rows", [](const Plan& plan) { return table_rows(plan, &HotRows::rows); },
           "Tables, and how many of their most popular rows every device holds.")
+      .def_prop_ro(
+          "node_rows", [](const Plan& plan) { return table_rows(plan, &HotRows::node_rows); },
+          "Tables, and how many of their next most popular rows each node holds once.")
       .def(
           "column_splits",
           [](const Plan& plan, const NamedTask& task) -> std::optional<std::vector<int>> {

@@ -31,9 +31,11 @@ auto fields_of(S& s) {
 template <IsA<Table> S>
 auto fields_of(S& s) {
   auto& [name, rows, dim, pooling_factor, access_histogram, memory, rules, row_shares,
-         replica_gradients, features, pooling, weighted, once_in_samples, popularity] = s;
+         replica_gradients, features, pooling, weighted, once_in_samples, popularity,
+         replica_devices] = s;
   return std::tie(name, rows, dim, pooling_factor, access_histogram, memory, rules, row_shares,
-                  replica_gradients, features, pooling, weighted, once_in_samples, popularity);
+                  replica_gradients, features, pooling, weighted, once_in_samples, popularity,
+                  replica_devices);
 }
 
 template <IsA<ReservedMemory> S>
@@ -62,10 +64,10 @@ auto fields_of(S& s) {
 
 template <IsA<ExchangeTypes> S>
 auto fields_of(S& s) {
-  auto& [forward, backward, ids, forward_share, backward_share, deduplicate_ids, by_table,
-         hot_rows] = s;
+  auto& [forward, backward, ids, forward_share, backward_share, deduplicate_ids, by_table, hot_rows,
+         by_node] = s;
   return std::tie(forward, backward, ids, forward_share, backward_share, deduplicate_ids, by_table,
-                  hot_rows);
+                  hot_rows, by_node);
 }
 
 template <IsA<Overlap> S>
@@ -114,8 +116,8 @@ auto fields_of(S& s) {
 
 template <IsA<HotRows> S>
 auto fields_of(S& s) {
-  auto& [table, rows] = s;
-  return std::tie(table, rows);
+  auto& [table, rows, node_rows] = s;
+  return std::tie(table, rows, node_rows);
 }
 
 template <IsA<Plan> S>

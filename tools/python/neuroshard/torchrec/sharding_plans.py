@@ -65,9 +65,9 @@ def to_sharding_plan(
             f"plan: ids of table {task.tables[index].name} are deduplicated, which TorchRec does for all tables of an "
             "EmbeddingCollection or none; plan without deduplicate_by_table of exchange"
         )
-    for index, _ in plan.hot_rows:
+    for index, _ in plan.hot_rows + plan.node_rows:
         raise Error(
-            f"plan: hot rows of table {task.tables[index].name} are on every device, which TorchRec cannot do; "
+            f"plan: hot rows of table {task.tables[index].name} are on every device or node, which TorchRec cannot do; "
             "plan without hot_rows of exchange"
         )
     pieces = pieces_by_table(task, plan)
