@@ -158,8 +158,9 @@ void EditPrices::look_first(Trial& trial, EditPrice& price) {
         std::max(s.prefetched_ms[d],
                  prices_.own_ms(s.compute_ms[d], s.columns[d], static_cast<double>(s.ids[d])));
     trial.square += own * own - before * before;
-    missing += prices_.missing_bytes(d, touched.bytes, hosted(touched)) -
-               prices_.missing_bytes(d, s.bytes[d], prices_.hosted(d));
+    missing += prices_.missing_bytes(d, touched.bytes, hosted(touched));
+    // Nothing is missing anywhere if nothing is in all.
+    if (s.missing_bytes > 0) missing -= prices_.missing_bytes(d, s.bytes[d], prices_.hosted(d));
   }
   if (!s.in_pools.empty()) {
     missing += pools_missing_bytes(state_.task(), in_pools_after(trial)) -
