@@ -304,6 +304,9 @@ std::optional<std::string> problem_of(const Table& table) {
   }
   if (std::optional<std::string> problem = pooling_problem_of(table)) return problem;
   if (!is_share(table.once_in_samples)) return no_share(table.once_in_samples, "once_in_samples");
+  if (table.replica_devices < 1 || table.replica_devices > kMaxDevices) {
+    return "replica_devices is " + std::to_string(table.replica_devices) + "; leave it at 1";
+  }
   for (int bin = 0; bin < kHistogramBins; ++bin) {
     const double share = table.access_histogram[bin];
     if (!is_share(share)) return no_share(share, "bin_" + std::to_string(bin));

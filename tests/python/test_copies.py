@@ -151,8 +151,9 @@ def test_pickles_that_are_damaged_or_of_another_version_are_refused() -> None:
         (ns.Task, (version, ((), *fields[1:])), "damaged"),
         (ns.Table, (version, ("a", "many", *table_fields[2:])), "damaged"),
         (ns.Table, (version, ("a", -1, *table_fields[2:])), "the pickle's table"),
-        (ns.Table, (version, (*table_fields[:-4], 77, *table_fields[-3:])), "damaged"),  # Poolings are fewer.
-        (ns.Table, (version, (*table_fields[:-5], -1.0, *table_fields[-4:])), "the pickle's table: features is -1"),
+        (ns.Table, (version, (*table_fields[:-5], 77, *table_fields[-4:])), "damaged"),  # Poolings are fewer.
+        (ns.Table, (version, (*table_fields[:-6], -1.0, *table_fields[-5:])), "the pickle's table: features is -1"),
+        (ns.Table, (version, (*table_fields[:-1], 0)), "the pickle's table: replica_devices is 0"),
         (ns.PlanResult, (version, (None, "", ())), "damaged"),
     ):
         broken: Any = kept.__new__(kept)

@@ -16,6 +16,7 @@
 #include "core/plans/in_node_traffic.h"
 #include "core/plans/replicas.h"
 #include "core/tables/access_statistics.h"
+#include "neuroshard/error.h"
 #include "neuroshard/histogram_scale.h"
 #include "neuroshard/plan_check.h"
 #include "neuroshard/zipf_histogram.h"
@@ -397,6 +398,8 @@ TEST(HotRows, AreCheckedAgainstTheTask) {
   plan.shards[1] = {1};
   task.memory_bytes = 95'000 * 16 * 4 + (1000 + 6000) * 16 * 4;
   EXPECT_THAT(problem({{0, 1000}, {1, 6000}}), HasSubstr("bytes, but a device has"));
+  task.tables[0].replica_devices = 0;
+  EXPECT_THROW(validate(task), Error);
 }
 
 }  // namespace
