@@ -27,7 +27,7 @@ std::pair<Plan, PlanCost> with_tiers(const Backend& backend, const Task& task,
       if (slices_of[t] < 2) continue;
       HotRows hot{table, tables.rows(table, std::exp2(log) * task.devices)};
       if (task.exchange.hot_rows_by_node && fills_nodes(task)) {
-        const double nodes = task.devices / task.devices_per_node;
+        const int nodes = task.devices / task.devices_per_node;
         hot.node_rows = tables.rows(table, std::exp2(log) * nodes) - hot.rows;
       }
       if (hot.all() > 0) hot_rows.push_back(hot);

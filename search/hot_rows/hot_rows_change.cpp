@@ -107,11 +107,12 @@ void HotRowCopies::copy_rows_of_slices(const Change& change, const RunningPlan& 
 
 // Rows that stay in nodes stay where they are, if the nodes do.
 void HotRowCopies::copy_rows_of_nodes(const Change& change, bool are_held) {
-  const auto& [was, is, table, of, dim, all_rows, row] = change;
+  const HotRows& was = change.was;
+  const HotRows& is = change.is;
   const std::int64_t end = was.all();
   const auto rows_of = [&](std::int64_t first, std::int64_t last) {
-    return TableSlice{.table = table,
-                      .dim = dim,
+    return TableSlice{.table = change.table,
+                      .dim = change.dim,
                       .first_row = first,
                       .rows = std::max<std::int64_t>(0, last - first)};
   };
@@ -129,9 +130,9 @@ void HotRowCopies::copy_rows_of_nodes(const Change& change, bool are_held) {
   for (std::size_t d = 0; d < plan_.shards.size(); ++d) {
     for (const int index : plan_.shards[d]) {
       const TableSlice& slice = plan_.slices[static_cast<std::size_t>(index)];
-      if (slice.table != of) continue;
+      if (slice.table != change.of) continue;
       // They come last in it.
-      TableSlice rows = share_of(slice, to_slices, all_rows - is.all(), 0);
+      TableSlice rows = share_of(slice, to_slices, change.rows - is.all(), 0);
       rows.first_row = is.all() + slice.first_row + slice.rows - rows.rows;
       for (const std::uint32_t to : places_.devices[d]) {
         if (!are_held) add(change, {.rows = rows, .to = static_cast<int>(to)});

@@ -111,7 +111,7 @@ class RowChoice {
   }
 
   void try_node_thresholds(const std::vector<int>& of, double share_of_hot) {
-    const double nodes = task_.devices / task_.devices_per_node;
+    const int nodes = task_.devices / task_.devices_per_node;
     const std::vector<HotRows> others = best_;
     const auto has_hot = [](const HotRows& hot) { return hot.rows > 0; };
     if (share_of_hot < 1.0 && std::ranges::none_of(others, has_hot)) return;

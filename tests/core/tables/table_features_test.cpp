@@ -199,15 +199,15 @@ TEST(TableFeatures, TablesThatDifferInCostDifferInFeatures) {
   others[1].dim = 16;
   others[2].pooling_factor = 3.0;
   others[3].access_histogram[5] = 1.0;
-  // One for each field of the kind but memory and the rules, which cost nothing, and two that only
-  // row blocks and replicas depend on; outputs and poolings, which the published features do not
-  // know; what is said of a histogram; and what decides how much is fetched.
+  // One for each field of the kind but memory and the rules, which cost nothing, and three that
+  // only row blocks and replicas depend on; outputs and poolings, which the published features do
+  // not know; what is said of a histogram; and what decides how much is fetched.
   const auto& [no_split, min_width, max_slices, devices, not_devices, nodes, not_nodes, kinds,
                keep_in_hbm, hbm_share] = table.rules;
   constexpr std::size_t kRules =
       std::tuple_size_v<decltype(std::tie(no_split, min_width, max_slices, devices, not_devices,
                                           nodes, not_nodes, kinds, keep_in_hbm, hbm_share))>;
-  EXPECT_EQ(others.size() + 8 + kRules, std::tuple_size_v<decltype(kind_of(table))>);
+  EXPECT_EQ(others.size() + 9 + kRules, std::tuple_size_v<decltype(kind_of(table))>);
   for (const Table& other : others) {
     EXPECT_NE(kind_of(other), kind_of(table));
     EXPECT_NE(table_features(other, other.dim), table_features(table, table.dim));
