@@ -9,6 +9,7 @@
 #include <optional>
 #include <vector>
 
+#include "core/tables/host_shares.h"
 #include "core/tables/table_groups.h"
 #include "neuroshard/planner.h"
 #include "neuroshard/simulator.h"
@@ -106,6 +107,47 @@ TEST(EditPrices, PriceAPlanAsTheSimulatorDoes) {
     blocks += has_row_blocks(one->canonical->task, one->plan) ? 1 : 0;
   }
   EXPECT_GT(blocks, 0);
+}
+
+TEST(EditPrices, CountWhatNodesLackThatShareHostMemory) {
+  int lack = 0;
+  for (std::uint64_t seed = 0; seed < testing::drawn_tasks(60); ++seed) {
+    SCOPED_TRACE(seed);
+    const std::optional<Case> one = case_of(seed);
+    if (!one || one->task.host.bytes == 0) continue;
+    Task task = one->task;
+    task.host.of_node = true;
+    task.host.ssd_bytes = 0;
+    task.host.bytes = kMaxTaskBytes;
+    const Plan listed = one->canonical->plan_of_listed(one->plan);
+    std::vector<std::int64_t> in_hosts;
+    for (const DeviceCost& device : simulate(*one->backend, task, listed).devices) {
+      in_hosts.push_back(device.host_bytes);
+    }
+    // Little more than the plan takes.
+    task.host.bytes = 1 + std::ranges::max(pooled_bytes(task, in_hosts)) / 10 * 12;
+    BundledTask canonical = *one->canonical;
+    canonical.task.host = task.host;
+    ShardCatalog catalog(*one->backend, canonical);
+    const TableWays ways(catalog, canonical, one->ways());
+    PlanState state(catalog, ways, one->plan);
+    if (state.tables().empty()) continue;
+    StatePrices prices(state);
+    prices.price_state();
+    state.begin_undo();
+    (void)testing::follow_edits(state, prices, seed, [&](const EditPrice* price) {
+      const Plan plan = canonical.plan_of_listed(state.plan());
+      if (price == nullptr || !plan.replicas.empty()) return;
+      std::int64_t missing = 0;
+      for (const DeviceCost& device : simulate(*one->backend, task, plan).devices) {
+        missing += std::max<std::int64_t>(0, -device.free_bytes);
+      }
+      EXPECT_EQ(state.sums.missing_bytes, missing);
+      EXPECT_EQ(price->missing_bytes, missing);
+      lack += missing > 0 ? 1 : 0;
+    });
+  }
+  EXPECT_GT(lack, 0);
 }
 
 TEST(EditPrices, FollowEditsAndTakeThemBack) {
