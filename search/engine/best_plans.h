@@ -23,8 +23,8 @@ class BestPlans {
   void begin(SearchStage stage) { stage_ = stage; }
   /// Prices `plan`, which is valid, and keeps it if it fits.
   void consider(Plan plan);
-  /// Considers a plan that heeds less of the task. If it is the best, only those replace it that are
-  /// cheaper by what cost models can tell apart.
+  /// Considers a plan that heeds less of the task. If it is the best, only those replace it that
+  /// are cheaper by what cost models can tell apart.
   void consider_plainer(const Plan& plan);
 
   [[nodiscard]] bool empty() const { return !best_.plan; }

@@ -206,9 +206,15 @@ TEST(HotRowsSplit, TrafficInNodesIsThatOfDrawnBatches) {
           Task touched = split.task();
           for (Table& table : touched.tables) table.replica_gradients = ReplicaGradients::kTouched;
           const TouchedGradients gradients(touched, 0.5);
-          EXPECT_NEAR(
-              gradients.gathered_rows(of_last(touched)) * per_node / drawn.distinct_next_of_nodes,
-              1.0, 0.1);
+          const double gathered = gradients.gathered_rows(of_last(touched)) * per_node;
+          EXPECT_NEAR(gathered / drawn.distinct_next_of_nodes, 1.0, 0.1);
+          // With ids, outputs and gradients of lookups, which are sent in nodes.
+          const auto bytes = [](double lookups, double rows) {
+            return lookups * (8.0 + 2.0 * 64.0) + rows * (8.0 + 64.0);
+          };
+          EXPECT_NEAR(bytes(of_last(touched).pooling_factor * samples, gathered) /
+                          bytes(drawn.next, drawn.distinct_next_of_nodes),
+                      1.0, tolerance);
           const Table* const of[] = {&of_last(touched)};
           EXPECT_NEAR(gradients.update(of).gathered_bytes /
                           (0.5 * per_node * gradients.gathered_bytes(of_last(touched))),
