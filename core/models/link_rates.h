@@ -47,6 +47,15 @@ inline constexpr double kBetweenNodesRate = 0.85;
   return longest;
 }
 
+/// Such a time of a node whose devices share what connects it: of each column of any of them.
+[[nodiscard]] inline double shared_in_node_time(double in_node, const NodeLinks& links) {
+  return links.host_gb_s > 0.0 ? (in_node - 1.0) / links.host_gb_s : 0.0;
+}
+[[nodiscard]] inline double shared_beyond_node_time(double devices, double in_node,
+                                                    const NodeLinks& links) {
+  return links.node_gb_s > 0.0 ? (devices - in_node) / (links.node_gb_s * kBetweenNodesRate) : 0.0;
+}
+
 [[nodiscard]] inline double all_to_all_base_ms(double nodes) { return nodes > 1.0 ? 0.075 : 0.035; }
 
 [[nodiscard]] inline double all_reduce_rate(double in_node) {
@@ -61,8 +70,8 @@ inline constexpr double kBetweenNodesRate = 0.85;
 /// Milliseconds that rings in nodes take of an all-reduce for each MB. Data between devices goes
 /// through their host, if that has a limit. `links`: stated in full, but for what is no limit.
 [[nodiscard]] inline double all_reduce_in_node_ms_per_mb(double n, const NodeLinks& links) {
-  const double host = links.host_gb_s > 0.0 ? (n - 1.0) / links.host_gb_s : 0.0;
-  return 2.0 * std::max((n - 1.0) / n / (in_node_gb_s(links, n) * all_reduce_rate(n)), host);
+  return 2.0 * std::max((n - 1.0) / n / (in_node_gb_s(links, n) * all_reduce_rate(n)),
+                        shared_in_node_time(n, links));
 }
 
 /// And beyond the blocks of each level, where a device sends its part of what its block has.

@@ -36,12 +36,9 @@ NodeColumns::NodeColumns(const NodeNetwork& known, const NodeLinks& links, int d
   for (std::size_t node = 0; node < nodes(); ++node) {
     const auto size = static_cast<double>(end_of(node) - first_of(node));
     own_share_[node] = own_time(count, size, links) / known_time;
-    if (links.node_gb_s > 0.0) {
-      node_share_[node] = (count - size) / (links.node_gb_s * kBetweenNodesRate) / known_time;
-    }
-    if (links.host_gb_s > 0.0) {
-      node_share_[node] = std::max(node_share_[node], (size - 1.0) / links.host_gb_s / known_time);
-    }
+    node_share_[node] =
+        std::max(shared_beyond_node_time(count, size, links), shared_in_node_time(size, links)) /
+        known_time;
     if (static_cast<std::size_t>(devices) % per_node_ != 0) {
       const double node_time = links.node_gb_s > 0.0 ? size / links.node_gb_s : 0.0;
       receive_share_[node] =

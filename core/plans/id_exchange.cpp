@@ -49,9 +49,11 @@ std::int64_t most_lookups_seen(const NodeColumns* nodes, std::span<const std::in
 }
 
 IdExchange::IdExchange(const Backend& backend, int devices)
-    : backend_(backend),
-      devices_(devices),
+    : devices_(devices),
       types_(backend.comm_setting().exchange),
+      bytes_of_column_(types_.backward_column_bytes() *
+                       static_cast<double>(backend.comm_setting().batch_size)),
+      model_(backend.ids()),
       most_columns_(kMostSeenColumns * backend.comm_setting().column_unit),
       remembered_(backend.prices_ids() ? kMostRemembered : 0) {
   if (backend.prices_ids()) models_ = backend.cost_runner(devices);
@@ -62,18 +64,17 @@ double IdExchange::ms(std::int64_t lookup_units) {
   const std::int64_t columns = id_columns(lookup_units, types_);
   Remembered& entry = remembered_[static_cast<std::size_t>(columns) % kMostRemembered];
   if (entry.columns == columns) return entry.ms;
-  if (const CollectiveModel* const model = backend_.ids()) {
-    const auto samples = static_cast<double>(backend_.comm_setting().batch_size);
-    return model->cost_ms(devices_,
-                          static_cast<double>(columns) * types_.backward_column_bytes() * samples);
-  }
-  // An all-to-all takes a latency and a time in proportion to its bytes.
-  const double factor = std::max(1.0, static_cast<double>(columns) / most_columns_);
-  double ms =
-      predicted_ms(*models_, devices_, std::min(static_cast<double>(columns), most_columns_));
-  if (factor > 1.0) ms = factor * ms + (1.0 - factor) * predicted_ms(*models_, devices_, 0.0);
-  entry = {columns, ms};
+  entry = {columns, of_columns(static_cast<double>(columns))};
   return entry.ms;
+}
+
+double IdExchange::of_columns(double columns) {
+  if (model_ != nullptr) return model_->cost_ms(devices_, columns * bytes_of_column_);
+  const double ms = predicted_ms(*models_, devices_, std::min(columns, most_columns_));
+  if (columns <= most_columns_) return ms;
+  // An all-to-all takes a latency and a time in proportion to its bytes.
+  const double factor = columns / most_columns_;
+  return factor * ms + (1.0 - factor) * predicted_ms(*models_, devices_, 0.0);
 }
 
 }  // namespace neuroshard

@@ -39,9 +39,13 @@ class IdExchange {
   [[nodiscard]] double ms(std::int64_t lookup_units);
 
  private:
-  const Backend& backend_;
+  /// Ids of as many bytes as so many columns of gradients have.
+  [[nodiscard]] double of_columns(double columns);
+
   int devices_;
   ExchangeTypes types_;
+  double bytes_of_column_;        ///< On all samples.
+  const CollectiveModel* model_;  ///< Null: the backward model prices ids.
   double most_columns_;
   std::unique_ptr<CostRunner> models_;  ///< Null: ids cost nothing.
   struct Remembered {

@@ -18,12 +18,9 @@ NodeShares node_shares(const std::optional<NodeNetwork>& network, const Task& ta
   const double devices = task.devices;
   const FilledNodes nodes(devices, task.devices_per_node);
   const double n = nodes.devices;
-  double inside = in_node_time(n, links);
-  if (links.host_gb_s > 0.0) inside = std::max(inside, n * (n - 1.0) / links.host_gb_s);
-  double beyond = beyond_node_time(devices, n, links);
-  if (links.node_gb_s > 0.0) {
-    beyond = std::max(beyond, n * (devices - n) / (links.node_gb_s * kBetweenNodesRate));
-  }
+  const double inside = std::max(in_node_time(n, links), n * shared_in_node_time(n, links));
+  const double beyond =
+      std::max(beyond_node_time(devices, n, links), n * shared_beyond_node_time(devices, n, links));
   return {.exchange_in_node = inside / std::max(inside, beyond),
           .all_reduce_between =
               all_reduce_between_ms_per_mb(nodes, links) / all_reduce_ms_per_mb(nodes, links)};

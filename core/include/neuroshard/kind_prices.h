@@ -38,7 +38,8 @@ struct KindPrice {
 
 /// Prices of shards that are no columns. kRow prices row blocks over all devices. kTableRow prices
 /// row blocks over the devices of a node, whether columns are cut, too (kGrid) or not. kReplicate
-/// prices a replica, for a device's part of the batch, but for its gradients (CollectiveModel).
+/// prices a replica, for a device's part of the batch, but for its gradients
+/// (CostModels::all_reduce).
 /// Shards of kinds without a price are predicted by the compute and communication models.
 using KindPrices = std::map<ShardingKind, KindPrice>;
 

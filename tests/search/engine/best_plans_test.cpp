@@ -6,6 +6,7 @@
 
 #include "neuroshard/simulator.h"
 #include "neuroshard/weights.h"
+#include "search/equal_tables.h"
 #include "search/random_layouts.h"
 
 namespace neuroshard {
@@ -16,13 +17,8 @@ Task nearly_equal_tables() {
   Task task;
   task.devices = 2;
   task.memory_bytes = bytes_from_gib(10.0);
-  task.tables.resize(5);
-  for (Table& table : task.tables) {
-    table.rows = 1'000'000;
-    table.dim = 64;
-    table.pooling_factor = 10.0;
-    table.access_histogram[2] = 1.0;
-  }
+  task.tables = testing::equal_tables(5, 1'000'000, 64, 10.0);
+  for (Table& table : task.tables) table.access_histogram = {0.0, 0.0, 1.0};
   task.tables.back().rows += 100;
   return task;
 }

@@ -114,7 +114,7 @@ CollectiveSamples all_reduces(double latency_ms, double ms_per_gib) {
   return samples;
 }
 
-TEST(FitAllReduce, ScalesOrFitsLines) {
+TEST(FitCollective, ScalesOrFitsLines) {
   const CollectiveModel start{.lines = {{4, {1.0, 10.0}}, {8, {2.0, 16.0}}}};
   const FittedCollective scaled = fit_collective(&start, all_reduces(3.0, 30.0));
   EXPECT_EQ(scaled.fit.recipe, Recipe::kScaled);

@@ -32,7 +32,7 @@ CollectiveSamples samples_of(const CollectiveModel& model, double error) {
 
 const CollectiveModel kTrueLines{.lines = {{2, {0.05, 5.0}}, {64, {0.2, 20.0}}}};
 
-TEST(TrainAllReduce, FindsTheLines) {
+TEST(TrainCollective, FindsTheLines) {
   const TrainedCollective exact = train_collective(samples_of(kTrueLines, 0.0));
   const TrainedCollective noisy = train_collective(samples_of(kTrueLines, 0.02));
   ASSERT_EQ(exact.model.lines.size(), 2U);
@@ -48,7 +48,7 @@ TEST(TrainAllReduce, FindsTheLines) {
 }
 
 // As where ranks wait for processors that others have.
-TEST(TrainAllReduce, AFewSamplesThatTookManyTimesAsLongHardlyCount) {
+TEST(TrainCollective, AFewSamplesThatTookManyTimesAsLongHardlyCount) {
   CollectiveSamples samples = samples_of(kTrueLines, 0.02);
   for (std::size_t i = 1; i < samples.size(); i += 6) samples.cost_ms[i] *= 8.0F;
   const CollectiveModel model = train_collective(samples).model;
@@ -58,7 +58,7 @@ TEST(TrainAllReduce, AFewSamplesThatTookManyTimesAsLongHardlyCount) {
   }
 }
 
-TEST(TrainAllReduce, RefusesSamplesThatMakeNoLine) {
+TEST(TrainCollective, RefusesSamplesThatMakeNoLine) {
   const auto error = [](auto change) {
     CollectiveSamples samples = samples_of(kTrueLines, 0.0);
     change(samples);

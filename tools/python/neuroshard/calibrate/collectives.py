@@ -60,6 +60,7 @@ class Collectives:
         return statistics.quantiles(times_ms[self.settings.warm_up :], n=4, method="inclusive")[0]
 
     def batch(self) -> int:
+        """Samples of an iteration, as many of each rank."""
         return self.settings.batch - self.settings.batch % self.ranks.size
 
     def all_to_all_ms(self, dim_sums: Sequence[int], starts_ms: Sequence[float]) -> tuple[float, float]:
@@ -88,7 +89,7 @@ class Collectives:
 
     def ids_ms(self, size_bytes: int) -> float:
         """TorchRec's input dist of tables whose ids take so many bytes on each rank."""
-        lookups = max(1.0, size_bytes / (ID_BYTES * self.settings.batch))
+        lookups = size_bytes / (ID_BYTES * self.batch())
         count = max(1, round(lookups / LOOKUPS_OF_TABLE))
         table = Table(1000, 4, lookups / count)
         ranks = self.ranks.size
