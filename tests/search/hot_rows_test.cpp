@@ -327,7 +327,5 @@ TEST(Flexshard, KeepsRowsThatEachDeviceLooksUpOnAll) {
   EXPECT_TRUE(check_plan(*tight.plan, task).empty());
 }
 
-// And the next ones on each node that each node's part of the batch looks up once.
-
 }  // namespace
 }  // namespace neuroshard

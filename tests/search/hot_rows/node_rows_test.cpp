@@ -243,6 +243,7 @@ TEST(NodeRows, StayAndChangeWhereMovesAllow) {
   EXPECT_TRUE(check_plan(*grown.result.plan, larger).empty());
 }
 
+// Beside those on every device, the next ones that each node's part of the batch looks up once.
 TEST(Flexshard, KeepsRowsThatEachNodeLooksUpOnEach) {
   const Planner flexshard(builtin_weights(), {.algorithm = Algorithm::kFlexshard, .threads = 1});
   const Task task = popular_task(16);
