@@ -6,6 +6,7 @@
 #include <limits>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "core/base/random.h"
@@ -114,6 +115,14 @@ class Chain {
   bool price_built(Built& built);
   /// All tables that send less if they are deduplicated, half of them, ..., and the others.
   void try_deduplicated(const StopCondition& stop);
+  /// Wide and narrow slices on devices of their own.
+  void try_widths(const StopCondition& stop);
+  /// Places all slices anew, as wide as they are. False: some slice has no place.
+  bool build_apart(WidthsApart apart);
+  /// Builds those of `tries` anew that cost least, so many at most, and lets each settle.
+  template <typename Try, typename BuildIt>
+  void settle_tries(std::vector<std::pair<double, Try>>& tries, std::size_t most,
+                    const BuildIt& build_it, const StopCondition& stop);
   /// The tables with most to do, each in another way.
   void try_ways(const StopCondition& stop);
   /// Settles the plan by one `part`th of the usual edits, by more if it lacks room.

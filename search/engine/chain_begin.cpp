@@ -1,8 +1,11 @@
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <cstddef>
+#include <iterator>
 #include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -12,6 +15,10 @@ namespace neuroshard {
 namespace {
 
 constexpr std::size_t kNumbersThatSettle = 4;  // So many numbers of replicas.
+
+// So many placements of wide slices apart from others: fewer where rungs have settled before.
+constexpr std::size_t kWidthsThatSettle = 3;
+constexpr std::size_t kWidthsAfterRungs = 1;
 
 constexpr std::size_t kTablesOfWays = 6;
 constexpr double kWorstWay = 1.15;  // Over the current plan's cost, before it settles.
@@ -50,6 +57,7 @@ void Chain::begin(const StopCondition& stop) {
   }
   if (!state_.is_whole()) return;
   settle_whole(stop);
+  if (!moves_are_limited()) try_widths(stop);
   if (!order_.ways) return;
   if (!moves_are_limited()) try_replicas(stop);
   try_deduplicated(stop);
@@ -279,6 +287,18 @@ void Chain::settle_if_near(const StopCondition& stop) {
   }
 }
 
+template <typename Try, typename BuildIt>
+void Chain::settle_tries(std::vector<std::pair<double, Try>>& tries, std::size_t most,
+                         const BuildIt& build_it, const StopCondition& stop) {
+  std::ranges::stable_sort(tries, {}, &std::pair<double, Try>::first);
+  if (tries.size() > most) tries.resize(most);
+  for (const auto& [cost_ms, one] : tries) {
+    if (cost_ms > kWorstRung * current_ms_ || stop.reached()) return;
+    begin_edits();
+    if (build_it(one) && apply_rebuilt()) settle_and_keep(1, stop);
+  }
+}
+
 void Chain::try_replicas(const StopCondition& stop) {
   std::vector<std::pair<double, std::size_t>> numbers;
   for (const std::size_t number : numbers_of_replicas()) {
@@ -288,13 +308,9 @@ void Chain::try_replicas(const StopCondition& stop) {
     numbers.emplace_back(rung_ms(), number);
     prices_.undo(before_);
   }
-  std::ranges::stable_sort(numbers, {}, &std::pair<double, std::size_t>::first);
-  if (numbers.size() > kNumbersThatSettle) numbers.resize(kNumbersThatSettle);
-  for (const auto& [cost_ms, number] : numbers) {
-    if (cost_ms > kWorstRung * current_ms_ || stop.reached()) return;
-    begin_edits();
-    if (build_replicas(number) && apply_rebuilt()) settle_and_keep(1, stop);
-  }
+  settle_tries(
+      numbers, kNumbersThatSettle, [&](std::size_t number) { return build_replicas(number); },
+      stop);
 }
 
 // An operator on every device has a fixed cost, and a lookup costs more beside wider tables. So a
@@ -309,6 +325,41 @@ void Chain::try_deduplicated(const StopCondition& stop) {
       settle_if_near(stop);
     }
   }
+}
+
+bool Chain::build_apart(WidthsApart apart) {
+  rebuild_.begin();
+  rebuild_.keep_apart(apart);
+  for (const int t : state_.tables()) rebuild_.replace(t);
+  count_rebuild();
+  return builds_by_heads() ? rebuild_.place(0.0) : rebuild_.place_by_loads(false);
+}
+
+// Edits of one slice seldom free a device of its wide ones.
+void Chain::try_widths(const StopCondition& stop) {
+  std::set<int> widths;
+  for (const int t : state_.tables()) {
+    if (ways_.is_everywhere(state_.way_of(t))) continue;
+    for (const int id : state_.of_table(t)) {
+      widths.insert(static_cast<int>(std::bit_ceil(static_cast<unsigned>(state_.slice(id).width))));
+    }
+  }
+  if (widths.size() < 2) return;
+  widths.erase(std::prev(widths.end()));
+  std::vector<std::pair<double, WidthsApart>> tries;
+  for (const int width : widths) {
+    for (const int more : {0, 1}) {
+      if (stop.reached()) return;
+      const WidthsApart apart{.columns = width, .more_devices = more};
+      begin_edits();
+      if (!build_apart(apart) || !apply_rebuilt()) continue;
+      tries.emplace_back(rung_ms(), apart);
+      prices_.undo(before_);
+    }
+  }
+  settle_tries(
+      tries, order_.rungs > 0 ? kWidthsAfterRungs : kWidthsThatSettle,
+      [&](WidthsApart apart) { return build_apart(apart); }, stop);
 }
 
 // A single table may be worth as much as many, and few draws find it.

@@ -15,6 +15,7 @@ constexpr double kShareOfColumns = 1.03;
 constexpr double kShareOfMoves = 0.02;
 /// Slices on groups of devices are placed before those on single ones.
 constexpr double kGroupsFirst = 1e6;
+constexpr double kLeastMs = 1e-9;
 /// Heads between looks at the stop condition.
 constexpr std::size_t kLookAfterHeads = 4096;
 
@@ -39,6 +40,7 @@ Rebuild::Rebuild(const PlanState& state, StatePrices& prices, Random& random)
 void Rebuild::begin() {
   edit_.clear();
   pending_.clear();
+  apart_ = {};
   changed_.clear();
   std::ranges::fill(is_changed_, 0);
   sums_ = state_.sums;
@@ -174,7 +176,21 @@ bool Rebuild::place_by_loads(bool cuts) {
   return placed;
 }
 
+void Rebuild::set_wide_devices() {
+  double wide_ms = 0.0;
+  double all_ms = 0.0;
+  for (const auto& [slice, key] : pending_) {
+    double added_ms = 0.0;
+    state_.for_each_shard(slice, [&](int, int shard) { added_ms += prices_.added_ms(shard); });
+    all_ms += added_ms;
+    if (slice.width > apart_.columns) wide_ms += added_ms;
+  }
+  const double filled = static_cast<double>(devices_) * wide_ms / std::max(all_ms, kLeastMs);
+  wide_devices_ = static_cast<int>(filled) + apart_.more_devices;
+}
+
 bool Rebuild::place_pending(double noise) {
+  if (apart_.columns > 0) set_wide_devices();
   for (auto& [slice, key] : pending_) {
     const double alone_ms = state_.catalog().alone_ms(a_shard_of(slice));
     key = (alone_ms + prices_.ms_of_column() * slice.width) * (1.0 + noise * random_.uniform()) +
@@ -291,6 +307,18 @@ void Rebuild::value_devices(int shard) {
   }
 }
 
+bool Rebuild::is_apart_with_room(const StateSlice& slice, int shard) const {
+  const int group = state_.ways().group(slice.way);
+  const int first = slice.place * group;
+  if (slice.width > apart_.columns ? first + group > wide_devices_ : first < wide_devices_) {
+    return false;
+  }
+  for (int device = first; device < first + group; ++device) {
+    if (missing_bytes(static_cast<std::size_t>(device), shard) > 0) return false;
+  }
+  return true;
+}
+
 int Rebuild::best_place(const StateSlice& slice, double noise) {
   const MovedBytes* const moved = state_.moved();
   const double ms_of_byte =
@@ -299,10 +327,13 @@ int Rebuild::best_place(const StateSlice& slice, double noise) {
                                   kShareOfMoves * sums_.cost_ms /
                                       static_cast<double>(std::max<std::int64_t>(
                                           1, std::min(left_bytes_, moved->total_bytes()))));
+  const int shard = a_shard_of(slice);
+  bool apart = apart_.columns > 0;
   const auto consider = [&](int place, double value, LeastPlace& least) {
     if (!least.is_behind(place, value)) return;
     StateSlice there = slice;
     there.place = place;
+    if (apart && !is_apart_with_room(there, shard)) return;
     if (moved != nullptr) {
       const std::int64_t bytes = moved->about(there);
       value += ms_of_byte * static_cast<double>(bytes);
@@ -310,16 +341,23 @@ int Rebuild::best_place(const StateSlice& slice, double noise) {
     }
     if (limits_allow_there(state_, edit_, there)) least = {place, value};
   };
-  const int shard = a_shard_of(slice);
   const int group = state_.ways().group(slice.way);
   const int places = state_.ways().places(slice.way);
-  if (is_by_loads_) return by_loads_.least_place(shard, group, places, consider).place;
-  value_devices(shard);
-  LeastPlace least;
-  for (int place = 0; place < places; ++place) {
-    const auto first = values_.begin() + static_cast<std::ptrdiff_t>(place) * group;
-    const double value = *std::max_element(first, first + group);
-    consider(place, value * (noise > 0.0 ? 1.0 + noise * random_.uniform() : 1.0), least);
+  if (!is_by_loads_) value_devices(shard);
+  const auto least_place = [&] {
+    if (is_by_loads_) return by_loads_.least_place(shard, group, places, consider);
+    LeastPlace least;
+    for (int place = 0; place < places; ++place) {
+      const auto first = values_.begin() + static_cast<std::ptrdiff_t>(place) * group;
+      const double value = *std::max_element(first, first + group);
+      consider(place, value * (noise > 0.0 ? 1.0 + noise * random_.uniform() : 1.0), least);
+    }
+    return least;
+  };
+  LeastPlace least = least_place();
+  if (least.place < 0 && apart) {
+    apart = false;
+    least = least_place();
   }
   return least.place;
 }

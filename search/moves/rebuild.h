@@ -14,6 +14,13 @@
 
 namespace neuroshard {
 
+/// Slices of more columns on devices of their own: an operator looks up all of its tables with the
+/// threads of the widest slice, so that narrow slices are cheaper where no wide ones are.
+struct WidthsApart {
+  int columns = 0;       ///< 0: all slices may be anywhere.
+  int more_devices = 0;  ///< Than wide slices fill.
+};
+
 /// Takes tables out of a plan, and cuts and places them anew: each slice, the dearest first, goes
 /// where it adds least to what all wait for. Works on a copy of the sums; the edit is applied by
 /// whoever asked for it. Its use is begin(), what is taken out and put in, place().
@@ -30,6 +37,9 @@ class Rebuild {
   void replace(int table);
   /// A slice is placed, too, wherever it is now.
   void add(const StateSlice& slice) { pending_.push_back({slice, 0.0}); }
+  /// What is put in is kept apart: wide slices on the first devices, as many as they fill. A slice
+  /// that finds no room there goes anywhere. Until begin().
+  void keep_apart(WidthsApart apart) { apart_ = apart; }
   /// Whether a table of the plan may be taken out and replicated, as far as moves are limited.
   [[nodiscard]] bool affords_replica(int table) const;
   /// Places all that was put in. `noise`: a share by which costs are seen wrongly, so that
@@ -52,6 +62,7 @@ class Rebuild {
     double key;
   };
   bool place_pending(double noise);
+  void set_wide_devices();
   /// Whether a slice has no room where it is to go, or too many columns, and may be cut in two.
   [[nodiscard]] bool is_too_large(const StateSlice& slice) const;
   /// Bytes that a device lacks with a shard more; negative: room that is left.
@@ -66,6 +77,8 @@ class Rebuild {
   /// Fills in `values_`: about what the plan costs with a shard more on each device, by heads.
   void value_devices(int shard);
   [[nodiscard]] int best_place(const StateSlice& slice, double noise);
+  /// Whether it keeps apart_ there, and finds room.
+  [[nodiscard]] bool is_apart_with_room(const StateSlice& slice, int shard) const;
   void count(std::int64_t moved_bytes);
   [[nodiscard]] int a_shard_of(const StateSlice& slice) const;
 
@@ -77,6 +90,8 @@ class Rebuild {
   std::size_t devices_;
   PlanSums sums_;
   Edit edit_;
+  WidthsApart apart_;
+  int wide_devices_ = 0;                 ///< The first, by apart_.
   std::int64_t left_bytes_ = kAnyBytes;  ///< That may be moved.
   std::vector<Pending> pending_;
   LoadValues by_loads_;

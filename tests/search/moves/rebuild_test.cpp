@@ -1,0 +1,147 @@
+#include "search/moves/rebuild.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "core/base/random.h"
+#include "neuroshard/task_models.h"
+#include "neuroshard/weights.h"
+#include "plain_table.h"
+#include "repetitions.h"
+#include "search/canonical_task.h"
+
+namespace neuroshard {
+namespace {
+
+constexpr int kWide = 64;
+constexpr int kNarrow = 16;
+
+Task task_of_two_widths(Random& random) {
+  Task task;
+  task.devices = 2 + static_cast<int>(random.below(15));
+  task.memory_bytes = std::int64_t{1} << 40;
+  const auto tables = 2 * task.devices + static_cast<int>(random.below(20));
+  for (int i = 0; i < tables; ++i) {
+    const int dim = random.below(2) == 0 ? kWide : kNarrow;
+    task.tables.push_back(
+        testing::plain_table(1000 << random.below(10), dim, 1 << random.below(5)));
+  }
+  return task;
+}
+
+/// A plan of whole tables, all of them on the first device.
+Plan plan_on_one_device(const Task& task) {
+  Plan plan{.slices = whole_tables(task),
+            .shards = std::vector<std::vector<int>>(static_cast<std::size_t>(task.devices))};
+  for (std::size_t t = 0; t < task.tables.size(); ++t) {
+    plan.shards.front().push_back(static_cast<int>(t));
+  }
+  return plan;
+}
+
+/// Rebuilds all tables of a task.
+class Placed {
+ public:
+  explicit Placed(const Task& task)
+      : backend_(make_cpu_backend(models_for(builtin_weights(), comm_setting(task)))),
+        canonical_(canonical_task(task)),
+        catalog_(*backend_, canonical_),
+        ways_(catalog_, canonical_, {}),
+        state_(catalog_, ways_, canonical_.plan_of_task(plan_on_one_device(task))),
+        prices_(state_),
+        rebuild_(state_, prices_, random_) {
+    prices_.price_state();
+  }
+
+  [[nodiscard]] bool place(WidthsApart apart, bool by_loads) {
+    rebuild_.begin();
+    rebuild_.keep_apart(apart);
+    for (const int t : state_.tables()) rebuild_.replace(t);
+    return by_loads ? rebuild_.place_by_loads(false) : rebuild_.place(0.0);
+  }
+  [[nodiscard]] const std::vector<StateSlice>& slices() const { return rebuild_.edit().in; }
+  [[nodiscard]] double added_ms(const StateSlice& slice) {
+    return prices_.added_ms(catalog_.shard(catalog_.all_rows(slice.table), slice.width));
+  }
+
+ private:
+  std::unique_ptr<Backend> backend_;
+  BundledTask canonical_;
+  ShardCatalog catalog_;
+  TableWays ways_;
+  PlanState state_;
+  StatePrices prices_;
+  Random random_{1};
+  Rebuild rebuild_;
+};
+
+TEST(Rebuild, KeepsWideSlicesOnAsManyDevicesAsTheyFill) {
+  int apart_on_some = 0;
+  for (std::uint64_t seed = 0; seed < testing::repetitions(40); ++seed) {
+    SCOPED_TRACE(seed);
+    Random random(seed);
+    const Task task = task_of_two_widths(random);
+    Placed placed(task);
+    const int more = static_cast<int>(random.below(2));
+    ASSERT_TRUE(placed.place({.columns = kNarrow, .more_devices = more}, random.below(2) == 0));
+    ASSERT_EQ(placed.slices().size(), task.tables.size());
+    double wide_ms = 0.0;
+    double all_ms = 0.0;
+    int last_wide = -1;
+    int first_narrow = task.devices;
+    for (const StateSlice& slice : placed.slices()) {
+      all_ms += placed.added_ms(slice);
+      if (slice.width == kWide) {
+        wide_ms += placed.added_ms(slice);
+        last_wide = std::max(last_wide, slice.place);
+      } else {
+        first_narrow = std::min(first_narrow, slice.place);
+      }
+    }
+    const int devices = static_cast<int>(task.devices * wide_ms / all_ms) + more;
+    // Slices that are left no device go anywhere.
+    if (devices == 0 || devices >= task.devices) continue;
+    ++apart_on_some;
+    EXPECT_LT(last_wide, devices);
+    EXPECT_GE(first_narrow, devices);
+  }
+  EXPECT_GE(2 * apart_on_some, static_cast<int>(testing::repetitions(40)));
+}
+
+TEST(Rebuild, KeepsNothingApartWithoutRoom) {
+  Task task;
+  task.devices = 4;
+  for (int i = 0; i < 8; ++i) {
+    // Wide tables have little to do, and fill less than a device with that.
+    task.tables.push_back(i < 4 ? testing::plain_table(1'000'000, kWide, 1)
+                                : testing::plain_table(1000, kNarrow, 100));
+  }
+  task.memory_bytes = 300'000'000;
+  Placed placed(task);
+  ASSERT_TRUE(placed.place({.columns = kNarrow, .more_devices = 1}, false));
+  std::vector<int> wide(4, 0);
+  for (const StateSlice& slice : placed.slices()) {
+    if (slice.width == kWide) ++wide[static_cast<std::size_t>(slice.place)];
+  }
+  EXPECT_EQ(wide, std::vector<int>(4, 1));
+}
+
+TEST(Rebuild, ForgetsWhatWasKeptApart) {
+  Random random(3);
+  const Task task = task_of_two_widths(random);
+  Placed placed(task);
+  ASSERT_TRUE(placed.place({}, false));
+  const std::vector<StateSlice> before = placed.slices();
+  ASSERT_TRUE(placed.place({.columns = kNarrow, .more_devices = 1}, false));
+  EXPECT_NE(placed.slices(), before);
+  ASSERT_TRUE(placed.place({}, false));
+  EXPECT_EQ(placed.slices(), before);
+}
+
+}  // namespace
+}  // namespace neuroshard
