@@ -15,7 +15,7 @@ constexpr double kShareOfColumns = 1.03;
 constexpr double kShareOfMoves = 0.02;
 /// Slices on groups of devices are placed before those on single ones.
 constexpr double kGroupsFirst = 1e6;
-constexpr double kLeastMs = 1e-9;
+constexpr double kLeastOfAllMs = 1e-9;
 /// Heads between looks at the stop condition.
 constexpr std::size_t kLookAfterHeads = 4096;
 
@@ -185,7 +185,7 @@ void Rebuild::set_wide_devices() {
     all_ms += added_ms;
     if (slice.width > apart_.columns) wide_ms += added_ms;
   }
-  const double filled = static_cast<double>(devices_) * wide_ms / std::max(all_ms, kLeastMs);
+  const double filled = static_cast<double>(devices_) * wide_ms / std::max(all_ms, kLeastOfAllMs);
   wide_devices_ = static_cast<int>(filled) + apart_.more_devices;
 }
 

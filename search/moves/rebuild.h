@@ -37,7 +37,7 @@ class Rebuild {
   void replace(int table);
   /// A slice is placed, too, wherever it is now.
   void add(const StateSlice& slice) { pending_.push_back({slice, 0.0}); }
-  /// What is put in is kept apart: wide slices on the first devices, as many as they fill. A slice
+  /// Keeps apart what is put in: wide slices on the first devices, as many as they fill. A slice
   /// that finds no room there goes anywhere. Until begin().
   void keep_apart(WidthsApart apart) { apart_ = apart; }
   /// Whether a table of the plan may be taken out and replicated, as far as moves are limited.
