@@ -15,7 +15,8 @@ namespace {
 
 struct Budget {
   std::size_t chains;
-  std::uint64_t edits;  ///< Each chain looks at so many.
+  std::uint64_t edits;       ///< Each chain looks at so many,
+  std::uint64_t most_edits;  ///< and at up to so many while they gain.
 };
 
 constexpr double kEdits = 25000.0;
@@ -40,8 +41,12 @@ constexpr std::uint64_t kEditsForRoom = 2000;
 constexpr std::uint64_t kMostEditsForRoom = 40000;
 constexpr std::size_t kTimesForMoves = 2;
 constexpr int kMostDevicesForTimes = 32;
-// Chains report after each of so many parts of their way.
+// Chains report after each of so many parts of their way. They gain if the best plan is so much
+// cheaper than some reports before.
 constexpr std::uint64_t kRounds = 4;
+constexpr std::size_t kRoundsOfGain = 2;
+constexpr double kGain = 0.001;
+constexpr std::uint64_t kTimesWhileGaining = 6;
 
 // A chain begins by embedding some widths of each table.
 constexpr std::chrono::microseconds kTimeOfTable{15};
@@ -58,8 +63,8 @@ Budget budget_of(Effort effort, std::size_t slices, int devices, double room_sha
   const double edits = std::min({kEdits + kEditsOfSlice * static_cast<double>(slices), kMostEdits,
                                  kEditsTimesDevices / devices});
   const double few = std::min(1.0, devices / kDevicesOfAllEdits);
-  Budget budget{.chains = kChains,
-                .edits = static_cast<std::uint64_t>(std::max(kLeastEdits, few * few * edits))};
+  const auto usual = static_cast<std::uint64_t>(std::max(kLeastEdits, few * few * edits));
+  Budget budget{.chains = kChains, .edits = usual, .most_edits = 0};
   if (effort == Effort::kFast) {
     budget.chains = 1;
     budget.edits /= kPartsForFast;
@@ -70,6 +75,7 @@ Budget budget_of(Effort effort, std::size_t slices, int devices, double room_sha
   } else if (room_share > kTightShare) {
     budget.edits *= kTimesForTight;
   }
+  budget.most_edits = effort == Effort::kDefault ? kTimesWhileGaining * usual : budget.edits;
   return budget;
 }
 
@@ -171,11 +177,17 @@ void Portfolio::improve(std::span<const Plan> plans, const Consider& consider,
     Plan plan = canonical.plan_of_listed(*best);
     consider(moves != nullptr ? std::move(plan) : in_normal_form(task, std::move(plan)));
   };
-  for (std::uint64_t edits = of_default.edits / kRounds; !in_time.reached();
-       edits += of_default.edits / kRounds) {
-    run(std::min(edits, budget.edits));
+  std::vector<double> reports_ms;
+  const auto gains = [&] {
+    return reports_ms.size() > kRoundsOfGain &&
+           best_ms < (1.0 - kGain) * reports_ms.end()[-1 - static_cast<int>(kRoundsOfGain)];
+  };
+  for (std::uint64_t round = 1; !in_time.reached(); ++round) {
+    const std::uint64_t edits = round * of_default.edits / kRounds;
+    run(std::min(edits, budget.most_edits));
     for (const std::unique_ptr<Chain>& chain : chains) consider_best(*chain);
-    if (edits >= budget.edits) break;
+    reports_ms.push_back(best_ms);
+    if (edits >= budget.most_edits || (edits >= budget.edits && !gains())) break;
   }
   if (effort == Effort::kThorough && !in_time.reached()) {
     Chain last(backend, canonical, ways, *best, {.moves = moves}, in_time);
