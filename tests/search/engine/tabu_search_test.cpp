@@ -15,14 +15,12 @@
 #include "core/tables/table_groups.h"
 #include "neuroshard/planner.h"
 #include "neuroshard/simulator.h"
-#include "neuroshard/task_models.h"
-#include "neuroshard/weights.h"
 #include "random_tasks.h"
 #include "repetitions.h"
-#include "search/canonical_task.h"
 #include "search/moves/all_slice_moves.h"
 #include "search/planned_cuts.h"
 #include "search/random_rules.h"
+#include "search/state/task_state.h"
 
 namespace neuroshard {
 namespace {
@@ -30,17 +28,13 @@ namespace {
 constexpr double kShareOfSums = 1e-5;  // Share of a cost: sums in another order.
 
 /// A plan of a random task of everything that a task can say, ready to be searched.
-class Searched {
+class Searched : private testing::TaskState {
  public:
-  Searched(Task task, const Plan& listed)
-      : task_(std::move(task)),
-        backend_(make_cpu_backend(models_for(builtin_weights(), comm_setting(task_)))),
-        bundled_(canonical_task(task_)),
-        catalog_(*backend_, bundled_),
-        ways_(catalog_, bundled_, {}),
-        state(catalog_, ways_, bundled_.plan_of_task(listed)),
-        prices(state),
-        edit_prices_(prices) {
+  using TaskState::prices;
+  using TaskState::state;
+
+  Searched(const Task& task, const Plan& listed)
+      : TaskState(task, listed), task_(task), edit_prices_(prices) {
     prices.price_state();
   }
 
@@ -48,7 +42,7 @@ class Searched {
     return TabuSearch(state, prices, edit_prices_).run(edits, stop);
   }
   [[nodiscard]] double simulated_ms() const {
-    return simulate(*backend_, task_, bundled_.plan_of_listed(state.plan())).slowest_ms();
+    return simulate(*backend, task_, canonical.plan_of_listed(state.plan())).slowest_ms();
   }
   /// After an edit, which is taken back. All devices are priced.
   [[nodiscard]] double objective_ms_after(const Edit& edit) {
@@ -70,16 +64,6 @@ class Searched {
 
  private:
   Task task_;
-  std::unique_ptr<Backend> backend_;
-  BundledTask bundled_;
-  ShardCatalog catalog_;
-  TableWays ways_;
-
- public:
-  PlanState state;
-  StatePrices prices;
-
- private:
   EditPrices edit_prices_;
 };
 

@@ -6,15 +6,12 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <vector>
 
 #include "core/base/random.h"
-#include "neuroshard/task_models.h"
-#include "neuroshard/weights.h"
 #include "plain_table.h"
 #include "repetitions.h"
-#include "search/canonical_task.h"
+#include "search/state/task_state.h"
 
 namespace neuroshard {
 namespace {
@@ -42,44 +39,28 @@ Task task_of_many_devices(Random& random) {
 }
 
 /// Sums of devices that are all empty, and what gets a slice more.
-class Devices {
+class Devices : private testing::TaskState {
  public:
-  explicit Devices(const Task& task)
-      : backend_(make_cpu_backend(models_for(builtin_weights(), comm_setting(task)))),
-        canonical_(canonical_task(task)),
-        catalog_(*backend_, canonical_),
-        ways_(catalog_, canonical_, {}),
-        state_(catalog_, ways_,
-               {.slices = {},
-                .shards = std::vector<std::vector<int>>(static_cast<std::size_t>(task.devices))}),
-        prices_(state_) {
-    prices_.price_state();
-    sums = state_.sums;
+  using TaskState::prices;
+
+  explicit Devices(const Task& task) : TaskState(task) {
+    prices.price_state();
+    sums = state.sums;
   }
 
   [[nodiscard]] int shard(int table, int width) {
-    return catalog_.shard(catalog_.all_rows(table), width);
+    return catalog.shard(catalog.all_rows(table), width);
   }
   void add(int device, int shard) {
     const auto d = static_cast<std::size_t>(device);
-    const ShardLoad& load = catalog_.load(shard);
-    sums.compute_ms[d] += static_cast<float>(prices_.added_ms(shard) / prices_.speed(d));
+    const ShardLoad& load = catalog.load(shard);
+    sums.compute_ms[d] += static_cast<float>(prices.added_ms(shard) / prices.speed(d));
     sums.columns[d] += static_cast<float>(load.columns);
     sums.ids[d] += load.ids;
     sums.bytes[d] += load.bytes;
     if (load.hosted != nullptr) sums.hosted[d].add(*load.hosted);
   }
-  [[nodiscard]] const StatePrices& prices() const { return prices_; }
-
   PlanSums sums;
-
- private:
-  std::unique_ptr<Backend> backend_;
-  BundledTask canonical_;
-  ShardCatalog catalog_;
-  TableWays ways_;
-  PlanState state_;
-  StatePrices prices_;
 };
 
 /// Looks at all places. `more`: what each costs beside its value; below 0, it is not allowed.
@@ -105,7 +86,7 @@ TEST(LoadValues, FindTheFirstPlaceOfLeastValue) {
     Random random(seed);
     const Task task = task_of_many_devices(random);
     Devices devices(task);
-    LoadValues values(devices.sums, devices.prices());
+    LoadValues values(devices.sums, devices.prices);
     values.begin(200.0 + 100.0 * random.uniform());
     for (int step = 0; step < 300; ++step) {
       ++steps;

@@ -5,15 +5,12 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <vector>
 
 #include "core/base/random.h"
-#include "neuroshard/task_models.h"
-#include "neuroshard/weights.h"
 #include "plain_table.h"
 #include "repetitions.h"
-#include "search/canonical_task.h"
+#include "search/state/task_state.h"
 
 namespace neuroshard {
 namespace {
@@ -45,37 +42,25 @@ Plan plan_on_one_device(const Task& task) {
 }
 
 /// Rebuilds all tables of a task.
-class Placed {
+class Placed : private testing::TaskState {
  public:
   explicit Placed(const Task& task)
-      : backend_(make_cpu_backend(models_for(builtin_weights(), comm_setting(task)))),
-        canonical_(canonical_task(task)),
-        catalog_(*backend_, canonical_),
-        ways_(catalog_, canonical_, {}),
-        state_(catalog_, ways_, canonical_.plan_of_task(plan_on_one_device(task))),
-        prices_(state_),
-        rebuild_(state_, prices_, random_) {
-    prices_.price_state();
+      : TaskState(task, plan_on_one_device(task)), rebuild_(state, prices, random_) {
+    prices.price_state();
   }
 
   [[nodiscard]] bool place(WidthsApart apart, bool by_loads) {
     rebuild_.begin();
     rebuild_.keep_apart(apart);
-    for (const int t : state_.tables()) rebuild_.replace(t);
+    for (const int t : state.tables()) rebuild_.replace(t);
     return by_loads ? rebuild_.place_by_loads(false) : rebuild_.place(0.0);
   }
   [[nodiscard]] const std::vector<StateSlice>& slices() const { return rebuild_.edit().in; }
   [[nodiscard]] double added_ms(const StateSlice& slice) {
-    return prices_.added_ms(catalog_.shard(catalog_.all_rows(slice.table), slice.width));
+    return prices.added_ms(catalog.shard(catalog.all_rows(slice.table), slice.width));
   }
 
  private:
-  std::unique_ptr<Backend> backend_;
-  BundledTask canonical_;
-  ShardCatalog catalog_;
-  TableWays ways_;
-  PlanState state_;
-  StatePrices prices_;
   Random random_{1};
   Rebuild rebuild_;
 };

@@ -8,19 +8,16 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <set>
 
 #include "core/base/random.h"
 #include "core/tables/table_groups.h"
-#include "neuroshard/task_models.h"
-#include "neuroshard/weights.h"
 #include "plain_table.h"
 #include "random_tasks.h"
 #include "repetitions.h"
-#include "search/canonical_task.h"
 #include "search/random_rules.h"
+#include "search/state/task_state.h"
 
 namespace neuroshard {
 namespace {
@@ -31,30 +28,24 @@ using testing::plain_table;
 using ::testing::SizeIs;
 
 /// Holds all that the ladder of a task is made of.
-class Climber {
+class Climber : private testing::TaskState {
  public:
+  using TaskState::ways;
+
   explicit Climber(const Task& task, const WayOptions& options = {})
-      : backend_(make_cpu_backend(models_for(builtin_weights(), comm_setting(task)))),
-        canonical_(canonical_task(with_rules_of_groups(task))),
-        catalog_(*backend_, canonical_),
-        ways_(catalog_, canonical_, options),
-        state_(catalog_, ways_,
-               {.slices = {},
-                .shards = std::vector<std::vector<int>>(static_cast<std::size_t>(task.devices))}),
-        prices_(state_) {}
+      : TaskState(with_rules_of_groups(task), options) {}
 
   [[nodiscard]] std::vector<WayLadder::Cuts> best(std::size_t most,
                                                   const StopCondition& stop = {}) {
     std::vector<WayLadder::Cuts> cuts;
-    for (const WayLadder::Rung& rung : WayLadder(state_, prices_, stop).best(most, stop)) {
+    for (const WayLadder::Rung& rung : WayLadder(state, prices, stop).best(most, stop)) {
       cuts.push_back(rung.cuts);
     }
     return cuts;
   }
-  [[nodiscard]] WayLadder ladder() { return {state_, prices_, {}}; }
-  [[nodiscard]] const TableWays& ways() const { return ways_; }
-  [[nodiscard]] const std::vector<int>& tables() const { return state_.tables(); }
-  [[nodiscard]] const Task& task() const { return canonical_.task; }
+  [[nodiscard]] WayLadder ladder() { return {state, prices, {}}; }
+  [[nodiscard]] const std::vector<int>& tables() const { return state.tables(); }
+  [[nodiscard]] const Task& task() const { return canonical.task; }
   /// On all devices together.
   [[nodiscard]] std::int64_t bytes_of(const WayLadder::Cuts& cuts) {
     std::int64_t bytes = 0;
@@ -62,24 +53,16 @@ class Climber {
       const auto& [way, slices] = cuts[i];
       const int table = tables()[i];
       if (way == Way::kReplica) {
-        bytes += catalog_.replica_load(table).bytes * task().devices;
+        bytes += catalog.replica_load(table).bytes * task().devices;
         continue;
       }
-      for (const int width : ways_.widths(table, way, slices)) {
-        state_.for_each_shard({table, width, way, 0},
-                              [&](int, int shard) { bytes += catalog_.load(shard).bytes; });
+      for (const int width : ways.widths(table, way, slices)) {
+        state.for_each_shard({table, width, way, 0},
+                             [&](int, int shard) { bytes += catalog.load(shard).bytes; });
       }
     }
     return bytes;
   }
-
- private:
-  std::unique_ptr<Backend> backend_;
-  BundledTask canonical_;
-  ShardCatalog catalog_;
-  TableWays ways_;
-  PlanState state_;
-  StatePrices prices_;
 };
 
 Task task_of(std::uint64_t seed) {
@@ -106,17 +89,17 @@ TEST(WayLadder, CutsEveryTableAsRulesAllow) {
       for (std::size_t i = 0; i < cuts.size(); ++i) {
         const int table = climber.tables()[i];
         const auto& [way, slices] = cuts[i];
-        EXPECT_TRUE(climber.ways().of(table).may_be(way)) << table;
+        EXPECT_TRUE(climber.ways.of(table).may_be(way)) << table;
         seen.insert(way);
-        if (climber.ways().is_everywhere(way)) {
+        if (climber.ways.is_everywhere(way)) {
           EXPECT_EQ(slices, 1);
           continue;
         }
-        EXPECT_LE(slices, climber.ways().of(table).most_slices(way));
+        EXPECT_LE(slices, climber.ways.of(table).most_slices(way));
         int columns = 0;
-        for (const int width : climber.ways().widths(table, way, slices)) {
+        for (const int width : climber.ways.widths(table, way, slices)) {
           columns += width;
-          EXPECT_TRUE(climber.ways().may_be_wide(table, width)) << table << " " << width;
+          EXPECT_TRUE(climber.ways.may_be_wide(table, width)) << table << " " << width;
         }
         EXPECT_EQ(columns, climber.task().tables[static_cast<std::size_t>(table)].dim);
       }
@@ -156,7 +139,7 @@ TEST(WayLadder, OtherCutsAreThoseThatRulesAllowOnceEach) {
         for (const std::size_t index : tables) {
           const int table = climber.tables()[index];
           const TableCut& now = rung.cuts[index];
-          EXPECT_TRUE(climber.ways().of(table).may_be(cut.way)) << table;
+          EXPECT_TRUE(climber.ways.of(table).may_be(cut.way)) << table;
           EXPECT_NE(cut, now);
           EXPECT_TRUE(cut.way != now.way || cut.slices == 2 * now.slices ||
                       now.slices == 2 * cut.slices);
@@ -237,7 +220,7 @@ TEST(WayLadder, NearCutsAreThoseThatRulesAllowOfEachTableOnce) {
           EXPECT_TRUE(seen.insert(index).second) << index;
           EXPECT_EQ(rung.cuts[index], rung.cuts[tables.front()]);
           for (const TableCut& cut : cuts) {
-            EXPECT_TRUE(climber.ways().of(climber.tables()[index]).may_be(cut.way));
+            EXPECT_TRUE(climber.ways.of(climber.tables()[index]).may_be(cut.way));
             EXPECT_EQ(std::ranges::count(cuts, cut), 1);
           }
         }
