@@ -37,7 +37,7 @@ class Chain {
     std::uint64_t number = 0;    ///< Seed of its random numbers.
     std::size_t rungs = 0;       ///< It begins with so many of a WayLadder, and needs no start,
     std::size_t more_rungs = 0;  ///< and goes on with so many.
-    bool anneals = false;        ///< Cuts of the cheapest of the former are annealed for that.
+    bool tight = false;          ///< Room is short: cuts are annealed at greater length for that.
     bool ways = false;           ///< And tries each of the heaviest tables in all ways.
     /// From the plan that runs, which the start keeps; null: there is none.
     const MoveTerms* moves = nullptr;

@@ -106,10 +106,11 @@ std::optional<Plan> Portfolio::start(const Consider& consider, SearchStats& stat
   Plan nothing;
   nothing.shards.resize(static_cast<std::size_t>(task.devices));
   std::vector<Chain::Settled> rungs;
-  const bool anneals = room_share_of(task) > kTightShare;
   const auto run_chain = [&](std::size_t more_rungs) {
-    Chain chain(backend, canonical, ways, nothing,
-                {.rungs = kRungs, .more_rungs = more_rungs, .anneals = anneals}, in_time);
+    Chain chain(
+        backend, canonical, ways, nothing,
+        {.rungs = kRungs, .more_rungs = more_rungs, .tight = room_share_of(task) > kTightShare},
+        in_time);
     for (std::uint64_t edits = 1;
          edits <= kMostEditsForRoom && chain.best() == nullptr && !in_time.reached();
          edits += kEditsForRoom) {

@@ -192,7 +192,7 @@ Task full_task(std::uint64_t seed) {
   return task;
 }
 
-TEST(Chain, AnnealedCutsMakeFullTasksCheaperOnTheWhole) {
+TEST(Chain, CutsAnnealedAtLengthMakeFullTasksCheaperOnTheWhole) {
   double times = 1.0;
   int planned = 0;
   for (std::uint64_t seed = 0; seed < drawn_tasks(10); ++seed) {
@@ -201,11 +201,11 @@ TEST(Chain, AnnealedCutsMakeFullTasksCheaperOnTheWhole) {
         make_cpu_backend(models_for(builtin_weights(), comm_setting(task)));
     const BundledTask canonical = canonical_task(task);
     const StopCondition never;
-    const auto cost_ms = [&](bool anneals) {
+    const auto cost_ms = [&](bool tight) {
       Plan nothing;
       nothing.shards.resize(static_cast<std::size_t>(task.devices));
-      Chain chain(*backend, canonical, {}, nothing,
-                  {.rungs = 5, .more_rungs = 3, .anneals = anneals}, never);
+      Chain chain(*backend, canonical, {}, nothing, {.rungs = 5, .more_rungs = 3, .tight = tight},
+                  never);
       chain.run(1, never);
       return chain.best_ms();
     };
