@@ -11,7 +11,7 @@ from torchrec.distributed.embeddingbag import EmbeddingBagCollectionSharder
 from torchrec.distributed.planner.enumerators import EmbeddingEnumerator
 from torchrec.distributed.planner.shard_estimators import EmbeddingStorageEstimator
 from torchrec.distributed.planner.types import ParameterConstraints, PlannerError, Topology
-from torchrec.distributed.types import CacheAlgorithm, CacheParams, PipelineType
+from torchrec.distributed.types import CacheAlgorithm, CacheParams, KeyValueParams, PipelineType
 from torchrec.modules.embedding_configs import DataType
 
 import neuroshard
@@ -183,6 +183,54 @@ def test_rows_wait_in_host_memory_where_hbm_has_no_room(optimizer: str, caplog: 
     ):
         with pytest.raises(PlannerError, match="found no plan for 8 tables"):
             without.plan(bags(sizes), sharders)
+
+
+def test_what_hosts_have_no_room_for_is_in_a_store_on_ssds(caplog: pytest.LogCaptureFixture) -> None:
+    sizes = {f"t{i}": (500_000, 64) for i in range(8)}
+    sharders = [EmbeddingBagCollectionSharder()]
+    store = KeyValueParams(ssd_storage_directory="/data")
+
+    def made(kernels: list[str], store: KeyValueParams | None = store, **of_topology: float) -> NeuroShardPlanner:
+        given = {
+            name: ParameterConstraints(pooling_factors=[8.0], compute_kernels=kernels, key_value_params=store) for name in sizes
+        }
+        given["t7"] = ParameterConstraints(pooling_factors=[8.0], compute_kernels=["fused"])
+        caps = {"hbm_cap": GIB // 4, "ddr_cap": GIB // 8, **of_topology}
+        of = Topology(world_size=2, compute_device="cuda", local_world_size=2, **caps)  # type: ignore[arg-type]
+        return planner(topology=of, constraints=given, batch_size=1024)
+
+    kernels = ["fused", "fused_uvm_caching", "key_value"]
+    used = made(kernels)
+    with caplog.at_level(logging.WARNING):
+        of_tables = used.plan(bags(sizes), sharders).plan[""]
+    stored = {name for name, of in of_tables.items() if of.compute_kernel == "key_value"}  # type: ignore[union-attr]
+    assert stored and f"neuroshard keeps {', '.join(sorted(stored))} on SSDs" in caplog.text
+    assert "TorchRec's planner" not in caplog.text
+    for name, of_table in of_tables.items():  # type: ignore[union-attr]
+        params = of_table.cache_params
+        assert of_table.compute_kernel == ("key_value" if name in stored else "fused")
+        if name in stored:
+            assert params is not None and params.load_factor is not None and 0.0 < params.load_factor < 1.0
+            assert of_table.key_value_params.ssd_storage_directory == "/data"
+    assert "t7" not in stored
+    options = used.get_selected_options()
+    assert max(MemoryCounter(topology(2), sharders).used(options)) <= GIB // 4
+    assert all(shard.storage.ssd > 0 for option in options if option.name in stored for shard in option.shards)
+    assert used.cost is not None and used.cost.ssd_bytes.sum() > 0
+    # SSDs are not used where hosts have room. Faster ones make plans cheaper.
+    roomy = made(kernels, None, ddr_cap=16 * GIB)
+    kept = roomy.plan(bags(sizes), sharders).plan[""]
+    assert {of.compute_kernel for of in kept.values()} <= {"fused", "fused_uvm_caching"}  # type: ignore[union-attr]
+    fast = made(["fused", "key_value"], ssd_mem_bw=4e6)
+    fast.plan(bags(sizes), sharders)
+    assert fast.cost is not None and fast.cost.cost_ms < used.cost.cost_ms
+    for without in (made(kernels, None, ssd_cap=0), made(["fused", "fused_uvm_caching"], None)):
+        with pytest.raises(PlannerError, match="found no plan for 8 tables"):
+            without.plan(bags(sizes), sharders)
+    # Rows of caches whose size is given wait in hosts alone.
+    given = [EmbeddingBagCollectionSharder(fused_params={"cache_load_factor": 0.3})]
+    with pytest.raises(PlannerError, match="found no plan for 8 tables"):
+        made(kernels).plan(bags(sizes), given)
 
 
 @pytest.mark.parametrize("load_factor", [None, 0.1])

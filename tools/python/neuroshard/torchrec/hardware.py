@@ -43,12 +43,20 @@ def links_of(topology: Topology) -> NodeLinks | None:
     )
 
 
-def host_memory_of(topology: Topology, *, prefetch: bool) -> HostMemory | None:
-    """Host memory of a rank, with TorchRec's bandwidth between the two; None: the ranks compute in it, or have none."""
+def host_memory_of(topology: Topology, *, prefetch: bool, ssd: bool = False) -> HostMemory | None:
+    """Host memory of a rank, and its `ssd` beside it, with TorchRec's bandwidths; None: the ranks compute in host memory,
+    or lack it or the SSD."""
     host_bytes = min(device.storage.ddr for device in topology.devices)
-    if topology.compute_device == "cpu" or host_bytes <= 0:
+    ssd_bytes = min(device.storage.ssd for device in topology.devices) if ssd else 0
+    if topology.compute_device == "cpu" or host_bytes <= 0 or (ssd and ssd_bytes <= 0):
         return None
-    return HostMemory(host_bytes, topology.hbm_to_ddr_mem_bw * GB_S_OF_BYTES_PER_MS, prefetch=prefetch)
+    return HostMemory(
+        host_bytes,
+        topology.hbm_to_ddr_mem_bw * GB_S_OF_BYTES_PER_MS,
+        prefetch=prefetch,
+        ssd_bytes=ssd_bytes,
+        ssd_gb_s=topology.ssd_mem_bw * GB_S_OF_BYTES_PER_MS if ssd else 0.0,
+    )
 
 
 def speed_of(topology: Topology, weights: Weights) -> float | None:

@@ -10,7 +10,7 @@ from torchrec.distributed.types import ModuleSharder
 from torchrec.distributed.utils import optimizer_type_to_emb_opt_type
 
 from neuroshard._core import Table, Task
-from neuroshard.torchrec.model_tables import CACHED
+from neuroshard.torchrec.model_tables import CACHED, STORED
 from neuroshard.torchrec.wrappers import inner_sharder
 
 BYTES_OF_STATE = 4
@@ -109,7 +109,7 @@ class MemoryCounter:
         if hasattr(option.tensor, "_optimizer_classes"):
             return 0
         of_weight, of_row = self.states_of(option)
-        if option.compute_kernel == CACHED:
+        if option.compute_kernel in (CACHED, STORED):
             of_weight = 0  # FBGEMM keeps states of rows on the device, and states of weights with the table.
         rows, columns = shard.size
         return int(BYTES_OF_STATE * rows * (of_weight * columns + of_row))

@@ -39,8 +39,10 @@ def iteration_of(
     it."""
     usual = Iteration(topology.intra_group_size, overlap=overlap)
     try:
-        host_memory = host_memory_of(topology, prefetch=prefetches(sharders, constraints))
-        usual = usual._replace(host_memory=host_memory)
+        ahead = prefetches(sharders, constraints)
+        usual = usual._replace(host_memory=host_memory_of(topology, prefetch=ahead))
+        if any(table.may_be_stored() for table in tables):
+            usual = usual._replace(with_ssd=host_memory_of(topology, prefetch=ahead, ssd=True))
         exchange = exchange or exchange_of(tables, sharders, constraints)
         speed = speed_of(topology, weights)
         iteration = usual._replace(links=links_of(topology), speed=speed or 1.0, exchange=exchange)

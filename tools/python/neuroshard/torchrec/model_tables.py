@@ -103,7 +103,9 @@ class ModelTable:
         """Why plans, with `row_blocks` or without, cannot hold this table; None if they can."""
         first = self.options[0]
         constraint = constraints.get(self.name)
-        in_store = constraint is not None and (constraint.key_value_params is not None or constraint.use_virtual_table)
+        in_store = constraint is not None and (
+            constraint.use_virtual_table or (constraint.key_value_params is not None and not self.may_be_stored())
+        )
         config = self.config
         if in_store or (config is not None and config.use_virtual_table):
             return "it is kept in a key-value store (key_value_params, use_virtual_table)"
@@ -139,6 +141,7 @@ class ModelTable:
         narrow: bool = False,
         hosted: bool = False,
         cached: bool = False,
+        stored: bool = False,
         load_factor: float | None = None,
     ) -> TableRules:
         """Rules for the search, whose plans TorchRec's kinds of sharding can then execute.
@@ -147,10 +150,12 @@ class ModelTable:
         all the same.
         `whole_columns`: columns of this table are not cut. `narrow`: to any width that constraints allow.
         `hosted`: whether the task has host memory. There the rows of a table that may be nothing but cached may wait, and
-        with `cached` those of others for which TorchRec offers that. `load_factor`: the share of them that a cache has
-        room for; None: the one of the user.
+        with `cached` those of others for which TorchRec offers that. `stored`: it has SSDs as well. `load_factor`: the
+        share of them that a cache has room for; None: the one of the user.
         """
-        waits = hosted and (self.is_only_cached() or (cached and self.may_be_cached()))
+        in_host_alone = not stored or self.load_factor is not None
+        may_wait = self.may_be_cached() if in_host_alone else self.may_wait_on_ssd()
+        waits = hosted and (self.is_only_cached() or (cached and may_wait))
         hbm_share = (load_factor or self.load_factor or 0.0) if waits else 0.0
         kinds = ["table"] if self.may_be_in_columns() else []
         if self.may_be_cut_by_columns() and not whole_columns:
@@ -201,8 +206,17 @@ class ModelTable:
         return any(option.compute_kernel == CACHED for option in self.options)
 
     def may_be_stored(self) -> bool:
-        """Whether they may wait on an SSD."""
+        """Whether they may be in a store on an SSD."""
         return any(option.compute_kernel == STORED for option in self.options)
+
+    def may_wait_on_ssd(self) -> bool:
+        """Whether a search may put them there: rows of a cache whose size is given wait in host memory alone."""
+        return self.may_be_stored() and self.load_factor is None
+
+    def with_given_store(self, store: KeyValueParams) -> KeyValueParams:
+        """`store` as the user wants it."""
+        given = self.options[0].key_value_params or KeyValueParams()
+        return replace(given, l2_cache_size=given.l2_cache_size or store.l2_cache_size)
 
     def is_only_cached(self) -> bool:
         """Whether they may be nowhere else."""

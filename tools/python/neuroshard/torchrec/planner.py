@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import torch.distributed as dist
 from torch import nn
-from torchrec.distributed.planner.constants import HBM_TO_DDR_MEM_BW, MIN_CW_DIM
+from torchrec.distributed.planner.constants import HBM_TO_DDR_MEM_BW, MIN_CW_DIM, SSD_MEM_BW
 from torchrec.distributed.planner.planners import (
     EmbeddingPlannerBase,
     validate_compute_kernels,
@@ -56,6 +56,7 @@ from neuroshard.torchrec.model_iteration import iteration_of
 from neuroshard.torchrec.model_tables import (
     CACHED,
     DATA_PARALLEL,
+    STORED,
     AccessHistograms,
     ModelTable,
     full_name,
@@ -452,8 +453,11 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
             )
         self._selected = selected
         self._task, self._cost = self._prices.price(selected, model.tables, model.rooms, self._with_caches)
-        if self._with_caches is None and self._topology.hbm_to_ddr_mem_bw != HBM_TO_DDR_MEM_BW:
+        host = self._with_caches.host_memory if self._with_caches is not None else None
+        if host is None and self._topology.hbm_to_ddr_mem_bw != HBM_TO_DDR_MEM_BW:
             self._warned.unused(["topology.hbm_to_ddr_mem_bw (no table is in host memory)"])
+        if (host is None or host.ssd_bytes == 0) and self._topology.ssd_mem_bw != SSD_MEM_BW:
+            self._warned.unused(["topology.ssd_mem_bw (no table is on SSDs)"])
         sharding_plan = sharding_plan_of_options(selected, self._topology)
         seconds = time.perf_counter() - start
         if self._compare and self._theirs is None:
@@ -561,7 +565,13 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
         for name, reason in refusals.items():
             self._warned.warn(f"neuroshard leaves table {name} to TorchRec's planner: {reason}")
         in_host = sorted(full_name(option) for option in chosen.options if option.compute_kernel == CACHED)
-        if in_host:
+        on_ssds = sorted(full_name(option) for option in chosen.options if option.compute_kernel == STORED)
+        if on_ssds:
+            self._warned.warn(
+                f"neuroshard keeps {', '.join(on_ssds)} on SSDs, cached in host memory and on the devices (key_value), since "
+                "neither HBM nor host memory has room for all tables"
+            )
+        if in_host or on_ssds:
             assert chosen.result is not None
             self._with_caches = chosen.result.task
         by_constraints = {table.full_name for table in tables if table.is_only_cached()}
@@ -590,7 +600,7 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
                 ", ".join(uneven),
             )
         # Files of the plan store say nothing of caches.
-        return [*chosen.options, *others], chosen.complete and not in_host
+        return [*chosen.options, *others], chosen.complete and not in_host and not on_ssds
 
     def _refusal(self, table: ModelTable) -> str | None:
         """Why the search cannot have the table; None if it can."""

@@ -7,7 +7,6 @@ from torch import nn
 from torchrec.distributed.planner.constants import (
     BWD_COMPUTE_MULTIPLIER,
     DDR_MEM_BW,
-    SSD_MEM_BW,
     WEIGHTED_FEATURE_BWD_COMPUTE_MULTIPLIER,
 )
 from torchrec.distributed.planner.types import (
@@ -20,7 +19,7 @@ from torchrec.distributed.planner.types import (
 from torchrec.distributed.types import CacheAlgorithm, CommOp, ModuleSharder
 from torchrec.modules.embedding_configs import DataType
 
-from neuroshard.torchrec.model_tables import CACHED, DENSE, FUSED, WEIGHT_TYPES, Constraints, ModelTable
+from neuroshard.torchrec.model_tables import CACHED, DENSE, FUSED, STORED, WEIGHT_TYPES, Constraints, ModelTable
 from neuroshard.torchrec.wrappers import inner_sharder
 
 # Settings on which plans or costs depend, of our tables or of those that TorchRec plans.
@@ -51,12 +50,11 @@ RUN_TIME_FUSED_PARAMS = frozenset(
 )
 
 # The ones that plans of the library have.
-KERNELS = frozenset({FUSED, DENSE, CACHED})
+KERNELS = frozenset({FUSED, DENSE, CACHED, STORED})
 
 # Settings that change no cost of the library, by their defaults.
 UNPLANNED_TOPOLOGY: Mapping[str, float] = {
     "ddr_mem_bw": DDR_MEM_BW,
-    "ssd_mem_bw": SSD_MEM_BW,
     "bwd_compute_multiplier": BWD_COMPUTE_MULTIPLIER,
     "weighted_feature_bwd_compute_multiplier": WEIGHTED_FEATURE_BWD_COMPUTE_MULTIPLIER,
     "uneven_sharding_perf_multiplier": 1.0,
@@ -124,7 +122,7 @@ def _of_constraints(constraints: Constraints) -> Iterator[str]:
         if KERNELS & set(kernels) - {DENSE}:  # Else TorchRec plans the table.
             yield from (f"ParameterConstraints.compute_kernels {kernel!r}" for kernel in kernels if kernel not in KERNELS)
         cache = constraint.cache_params
-        if CACHED in kernels and cache is not None and cache.algorithm not in (None, CacheAlgorithm.LRU):
+        if {CACHED, STORED} & set(kernels) and cache is not None and cache.algorithm not in (None, CacheAlgorithm.LRU):
             yield f"CacheParams.algorithm {cache.algorithm.name} (costs are those of LRU)"
         yield from (f"ParameterConstraints.{name}" for name in _given(constraint, ParameterConstraints, known))
 

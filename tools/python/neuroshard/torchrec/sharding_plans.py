@@ -1,6 +1,6 @@
 """Plans of the library as plans of TorchRec, and back."""
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 
 from torch import nn
 from torchrec.distributed.planner.enumerators import EmbeddingEnumerator
@@ -51,7 +51,8 @@ def to_sharding_plan(
     """
     constraints = constraints or {}
     load_factors = cache_load_factors(task, plan, topology)
-    stored, store = tables_on_ssds(task, plan)
+    stored = {piece.table for piece, share in zip(plan.slices, ssd_shares(task, plan)) if share > 0.0}
+    store = store_of(task, plan, stored)
     enumerator = EmbeddingEnumerator(topology=topology, batch_size=1, constraints=dict(constraints))
     found = model_tables(enumerator.enumerate(module, list(sharders or get_default_sharders())))
     in_model = {table.full_name: table for table in found}
@@ -105,7 +106,7 @@ def to_sharding_plan(
                 f"plan: rows of table {name} wait on an SSD, but the table may not be there; let compute_kernels of its "
                 f'constraints have "{STORED}" beside "{FUSED}", and the topology ssd_cap'
             )
-        of_ssd = store if index in stored else None
+        of_ssd = table.with_given_store(store) if index in stored else None
         options.append(option if load_factor is None else cached(option, load_factor, of_ssd))
     return sharding_plan_of_options(options, topology)
 
@@ -130,12 +131,11 @@ def cache_load_factors(task: Task, plan: Plan, topology: Topology) -> dict[int, 
     return factors
 
 
-def tables_on_ssds(task: Task, plan: Plan) -> tuple[set[int], KeyValueParams]:
-    """Tables of which rows wait on SSDs, and their store: it has one cache in the host's memory of a rank, of whole GiB,
-    as much as rows of these tables have there on the rank that has least for them."""
-    on_ssd = ssd_shares(task, plan)
-    stored = {piece.table for piece, share in zip(plan.slices, on_ssd) if share > 0.0}
-    elsewhere = [1.0 - in_hbm - share for in_hbm, share in zip(hbm_shares(task, plan), on_ssd)]
+def store_of(task: Task, plan: Plan, stored: Set[int]) -> KeyValueParams:
+    """The store of tables `stored` on SSDs: it has one cache in the host's memory of a rank, of whole GiB, as much as
+    rows of these tables have there on the rank that has least for them."""
+    shares = zip(hbm_shares(task, plan), ssd_shares(task, plan))
+    elsewhere = [1.0 - in_hbm - on_ssd for in_hbm, on_ssd in shares]
     in_hosts = []
     for shard in plan.shards:
         pieces = [(plan.slices[index], elsewhere[index]) for index in shard if plan.slices[index].table in stored]
@@ -143,7 +143,7 @@ def tables_on_ssds(task: Task, plan: Plan) -> tuple[set[int], KeyValueParams]:
             in_hosts.append(sum(share * bytes_of(task, piece) for piece, share in pieces))
     # Shares are rounded.
     gib = int(round(min(in_hosts, default=0.0) / 2**30, 3))
-    return stored, KeyValueParams(l2_cache_size=gib or None)
+    return KeyValueParams(l2_cache_size=gib or None)
 
 
 def bytes_of(task: Task, piece: TableSlice) -> float:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from torchrec.distributed.planner.perf_models import NoopPerfModel
@@ -21,6 +21,7 @@ from neuroshard._core import (
     Infeasibility,
     NodeLinks,
     Overlap,
+    Plan,
     Planner,
     PlanResult,
     ReplanResult,
@@ -32,6 +33,7 @@ from neuroshard.errors import Error
 from neuroshard.torchrec.given_rules import GivenRules
 from neuroshard.torchrec.memory import MemoryCounter, sized
 from neuroshard.torchrec.model_tables import (
+    CACHED,
     TABLE_WISE,
     AccessHistograms,
     Constraints,
@@ -40,7 +42,7 @@ from neuroshard.torchrec.model_tables import (
     cached,
     with_ranks,
 )
-from neuroshard.torchrec.sharding_plans import cache_load_factors, pieces_by_table, plan_of_options
+from neuroshard.torchrec.sharding_plans import cache_load_factors, pieces_by_table, plan_of_options, store_of
 
 # Tries of a choice of kinds. Every further one starts from what the estimates of the one before exceed.
 MOST_TRIES_FOR_MEMORY = 6
@@ -124,6 +126,8 @@ class Kinds(NamedTuple):
     """Rows in host memory, cached in HBM, for want of memory."""
     in_hbm: frozenset[str] = frozenset()
     """Tables that are not cached for all that, by full name."""
+    stored: bool = False
+    """Rows of cached tables on SSDs, if the tables may be there."""
     narrow: bool = False
     """Columns of any width that constraints allow, for want of memory."""
 
@@ -141,6 +145,8 @@ class Iteration(NamedTuple):
     overlap: Overlap = Overlap()
     host_memory: HostMemory | None = None
     """For tables that may be cached, where HBM has no room. None: there are no caches."""
+    with_ssd: HostMemory | None = None
+    """The same with an SSD, for tables that may be in a store there, where neither has room. None: there is none."""
 
 
 class TableSearch:
@@ -218,6 +224,9 @@ class TableSearch:
                     for kinds in [*cheaper, Kinds()]
                 ]
                 chosen = self._first_of(for_caches, any_cuts, tables, equal, whole_columns)
+            if chosen is None and self._may_use_ssds(tables):
+                for_ssds = [kinds._replace(cached=True, stored=True) for kinds in [*cheaper, Kinds()]]
+                chosen = self._first_of(for_ssds, any_cuts, tables, equal, whole_columns)
         except Error as error:
             raise PlannerError(str(error), PlannerErrorType.INPUT_VALIDATION) from error
         if chosen is None:
@@ -309,6 +318,18 @@ class TableSearch:
     def _may_cut_rows(self, tables: Sequence[ModelTable]) -> bool:
         return self._planners.cut_rows and any(table.row_kinds() for table in tables)
 
+    def _may_use_ssds(self, tables: Sequence[ModelTable]) -> bool:
+        """Not beside tables that have to wait in host memory: the library would put their rows on SSDs, too."""
+        return (
+            self._iteration.with_ssd is not None
+            and any(table.may_wait_on_ssd() for table in tables)
+            and all(
+                table.may_wait_on_ssd() or table.load_factor is not None
+                for table in tables
+                if table.is_only_cached()
+            )
+        )
+
     def _search(
         self,
         planner: Planner,
@@ -323,7 +344,9 @@ class TableSearch:
         lacked is reserved on all devices for the next one. Where rows are cut for want of room, the second kind of
         tables comes first, since it decides whether columns suffice."""
         with_caches = kinds.cached or any(table.is_only_cached() for table in tables)
-        host_memory = self._iteration.host_memory if with_caches else None
+        host_memory = None
+        if with_caches:
+            host_memory = self._iteration.with_ssd if kinds.stored else self._iteration.host_memory
         as_is = [
             table.table(
                 self._constraints,
@@ -337,6 +360,7 @@ class TableSearch:
                     narrow=kinds.narrow,
                     hosted=host_memory is not None,
                     cached=kinds.cached and table.full_name not in kinds.in_hbm,
+                    stored=kinds.stored,
                 ),
             )
             for table in tables
@@ -407,6 +431,7 @@ class TableSearch:
             if self._candidates > 1:
                 estimated_ms = float(NoopPerfModel(self._topology).rate([*options, *self._others]))
             if estimated_ms < found.estimated_ms:
+                options = self._stored(tables, options, result.task, plan)
                 found = found._replace(chosen=Chosen(options, result=result), estimated_ms=estimated_ms)
         assert found is not None
         return found
@@ -435,6 +460,31 @@ class TableSearch:
                 options.append(known)
         self._enumerator.populate_estimates(new)
         return options
+
+    def _stored(
+        self, tables: Sequence[ModelTable], options: list[ShardingOption], task: Task, plan: Plan
+    ) -> list[ShardingOption]:
+        """`options` with the tables in stores that may wait on the SSDs of `task`."""
+        if task.host_memory is None or task.host_memory.ssd_bytes == 0:
+            return options
+        places = {
+            place
+            for place, (table, option) in enumerate(zip(tables, options))
+            if option.compute_kernel == CACHED and table.may_wait_on_ssd()
+        }
+        store = store_of(task, plan, places)
+        made = list(options)
+        for place in places:
+            option = options[place]
+            assert option.cache_load_factor is not None
+            in_store = cached(option, option.cache_load_factor, tables[place].with_given_store(store))
+            made[place] = with_ranks(in_store, [shard.rank for shard in option.shards])
+        self._enumerator.populate_estimates([made[place] for place in places])
+        for place in places:
+            for shard, in_host in zip(made[place].shards, options[place].shards):
+                # TorchRec counts no HBM for caches above SSDs.
+                shard.storage = replace(shard.storage, hbm=in_host.storage.hbm)
+        return made
 
     def _in_hbm(self, tables: Sequence[ModelTable], rooms: Sequence[int]) -> frozenset[str]:
         """Tables that need not be cached where a cache has the size that the user gave it: those of most lookups a row, as
