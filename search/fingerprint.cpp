@@ -12,6 +12,7 @@
 #include "core/policies/policy_parts.h"
 #include "core/tables/exchange_fields.h"
 #include "core/tables/host_memory_fields.h"
+#include "core/tables/host_shares.h"
 #include "core/tables/node_link_fields.h"
 #include "core/tables/overlap_fields.h"
 #include "core/tables/table_groups.h"
@@ -119,6 +120,9 @@ void add_devices(Items& items, const Task& task) {
     const Device& listed = task.device_list[device];
     items.add(room_bytes(task, device), listed.base_ms);
     if (listed.speed != 1.0) items.add("speed", listed.speed);
+    if (const HostMemory host = stated_host(task, device); host != task.host) {
+      items.add("host", host.bytes, host.link_gb_s, host.ssd_bytes, host.ssd_gb_s);
+    }
   }
 }
 

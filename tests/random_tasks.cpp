@@ -157,6 +157,31 @@ Task random_task_of_all_kinds(std::uint64_t seed) {
   return task;
 }
 
+/// Devices have other links and SSDs than the task says, and nodes other hosts.
+static void vary_hosts(Task& task, std::mt19937_64& random) {
+  if (task.device_list.empty()) {
+    task.device_list.assign(static_cast<std::size_t>(task.devices),
+                            Device{.memory_bytes = task.memory_bytes});
+  }
+  const auto times = [&](std::int64_t bytes) {
+    return 1 + static_cast<std::int64_t>(uniform(random, 0.7, 2.0) * static_cast<double>(bytes));
+  };
+  const double faster = task.host.link_gb_s * std::exp2(uniform(random, 0.0, 4.0));
+  for (std::size_t d = 0; d < task.device_list.size(); ++d) {
+    Device& device = task.device_list[d];
+    const bool is_first = d % static_cast<std::size_t>(task.devices_per_node) == 0;
+    if (task.host.of_node && !is_first) {
+      device.host_bytes = task.device_list[d - 1].host_bytes;
+    } else if (random() % 2 == 0) {
+      device.host_bytes = times(task.host.bytes);
+    }
+    if (random() % 2 == 0) device.host_link_gb_s = faster;
+    if (task.host.ssd_bytes == 0) continue;
+    if (random() % 2 == 0) device.ssd_bytes = times(task.host.ssd_bytes);
+    if (random() % 2 == 0) device.ssd_gb_s = 2.0 * task.host.ssd_gb_s;
+  }
+}
+
 void add_host_memory(Task& task, std::uint64_t seed) {
   std::mt19937_64 random(seed * 0x9E3779B97F4A7C15U + 3);
   const double share = uniform(random, 0.1, 0.9);
@@ -185,6 +210,7 @@ void add_host_memory(Task& task, std::uint64_t seed) {
     task.host.ssd_bytes = 1 + total;
     task.host.ssd_gb_s = std::exp2(uniform(of_tiers, -1.0, 4.0));
   }
+  if (of_tiers() % 3 == 0) vary_hosts(task, of_tiers);
   for (Table& table : task.tables) {
     if (random() % 2 == 0) {
       table.popularity = zipf_popularity(table.rows, uniform(random, 0.0, 2.0));

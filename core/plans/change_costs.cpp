@@ -6,7 +6,6 @@
 #include "core/models/cost_range.h"
 #include "core/models/final_cost.h"
 #include "core/plans/iteration.h"
-#include "core/tables/host_shares.h"
 
 namespace neuroshard {
 
@@ -14,6 +13,7 @@ ChangePieces::ChangePieces(const Backend& backend, const Task& task, const Plan&
     : task_(task),
       tables_(task),
       host_curves_(task),
+      links_(host_links(task)),
       prices_(backend, task, plan),
       of_operator_(backend.table_features(), static_cast<double>(task.batch_size)),
       exchange_(task.exchange) {}
@@ -27,7 +27,10 @@ std::uint32_t ChangePieces::add(const TableSlice& slice) {
   ids_.push_back(priced ? 0 : id_units(table, exchange_));
   if (task_.host.bytes > 0) {
     const Table& whole = task_.tables[static_cast<std::size_t>(slice.table)];
-    hosted_.push_back(host_curves_.of(whole, slice.rows, slice_memory(table, slice.dim)));
+    const SliceMemory memory = slice_memory(table, slice.dim);
+    for (const double gb_s : links_.gb_s) {
+      hosted_.push_back(host_curves_.of(whole, slice.rows, memory, gb_s));
+    }
   }
   return static_cast<std::uint32_t>(dims_.size() - 1);
 }
@@ -100,9 +103,9 @@ double ChangeCosts::ids_ms(const PlanChange& change, IdExchange& exchange) const
 float ChangeCosts::fetched_ms(std::size_t device, const ChangeShard& shard) const {
   if (task_.host.bytes == 0) return 0.0F;
   HostCurve sum;
-  for (const std::uint32_t piece : shard) sum.add(pieces_.host_curve(piece));
+  for (const std::uint32_t piece : shard) sum.add(pieces_.host_curve(piece, device));
   const std::int64_t room = hbm_room_bytes(task_, device) - replica_bytes_;
-  const HostMemory host = host_of_device(task_);
+  const HostMemory host = host_of_device(task_, device);
   return static_cast<float>(fetch_ms(sum, host_point(sum, room, host), host));
 }
 

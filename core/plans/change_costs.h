@@ -10,6 +10,7 @@
 #include "core/plans/in_node_traffic.h"
 #include "core/plans/slice_prices.h"
 #include "core/plans/slice_tables.h"
+#include "core/tables/host_shares.h"
 #include "neuroshard/backend.h"
 #include "neuroshard/explanation.h"
 
@@ -27,7 +28,9 @@ class ChangePieces {
   [[nodiscard]] float dim(std::uint32_t piece) const { return dims_[piece]; }
   [[nodiscard]] std::int64_t ids(std::uint32_t piece) const { return ids_[piece]; }
   /// The task has host memory.
-  [[nodiscard]] const HostCurve& host_curve(std::uint32_t piece) const { return hosted_[piece]; }
+  [[nodiscard]] const HostCurve& host_curve(std::uint32_t piece, std::size_t device) const {
+    return hosted_[piece * links_.gb_s.size() + links_.of_device[device]];
+  }
   /// [pieces]; nothing: the models predict it.
   [[nodiscard]] std::span<const std::optional<double>> prices_ms() const { return prices_ms_; }
   [[nodiscard]] std::vector<float> embeddings(const Backend& backend) const;
@@ -36,6 +39,7 @@ class ChangePieces {
   const Task& task_;
   SliceTables tables_;
   HostCurves host_curves_;
+  HostLinks links_;
   SlicePrices prices_;
   OperatorFeatures of_operator_;
   ExchangeTypes exchange_;
@@ -43,7 +47,7 @@ class ChangePieces {
   std::vector<std::optional<double>> prices_ms_;
   std::vector<float> dims_;
   std::vector<std::int64_t> ids_;
-  std::vector<HostCurve> hosted_;
+  std::vector<HostCurve> hosted_;  ///< [pieces, links]
 };
 
 using ChangeShard = std::vector<std::uint32_t>;  ///< Pieces of a device.

@@ -154,7 +154,8 @@ const HostCurves::RowsOfTable& HostCurves::rows_of(const Table& table) {
   return known->second;
 }
 
-HostCurve HostCurves::of(const Table& table, std::int64_t rows, const SliceMemory& memory) {
+HostCurve HostCurves::of(const Table& table, std::int64_t rows, const SliceMemory& memory,
+                         double link_gb_s) {
   const std::int64_t stored = memory.weight_bytes + memory.optimizer_bytes;
   HostCurve curve;
   curve.hbm.fill(memory.total_bytes());
@@ -163,7 +164,7 @@ HostCurve HostCurves::of(const Table& table, std::int64_t rows, const SliceMemor
   const auto all = static_cast<double>(rows);
   const double share = all / static_cast<double>(table.rows);
   const double row_bytes = static_cast<double>(stored) / all;
-  const double moved_bytes = std::max(row_bytes, kSecondsOfRow * host_.link_gb_s * kBytesOfGb);
+  const double moved_bytes = std::max(row_bytes, kSecondsOfRow * link_gb_s * kBytesOfGb);
   const auto [of_row, of_cached_row] = bookkeeping_of(host_.policy);
   const bool is_given = table.rules.hbm_share > 0.0;
   const bool may_be_on_ssd = host_.ssd_bytes > 0 && !is_given;
@@ -199,7 +200,7 @@ static void blame_pools(const Task& task, const std::vector<std::int64_t>& in_ho
                         std::vector<HostedPlan::OfDevice>& devices) {
   const std::vector<std::int64_t> nodes = pooled_bytes(task, in_hosts);
   for (std::size_t node = 0; node < nodes.size(); ++node) {
-    const std::int64_t missing = pools_missing_bytes(task, {&nodes[node], 1});
+    const std::int64_t missing = std::max<std::int64_t>(0, nodes[node] - pool_bytes(task, node));
     const std::size_t first = node * static_cast<std::size_t>(task.devices_per_node);
     const std::size_t end =
         std::min(first + static_cast<std::size_t>(task.devices_per_node), devices.size());
@@ -211,23 +212,23 @@ static void blame_pools(const Task& task, const std::vector<std::int64_t>& in_ho
 
 HostedPlan hosted_plan(const Task& task, const Plan& plan) {
   HostCurves curves(task);
-  const HostMemory host = host_of_device(task);
   HostedPlan hosted;
   hosted.hbm_shares.resize(plan.slices.size(), 1.0);
-  if (host.ssd_bytes > 0) hosted.ssd_shares.resize(plan.slices.size(), 0.0);
+  if (task.host.ssd_bytes > 0) hosted.ssd_shares.resize(plan.slices.size(), 0.0);
   std::vector<std::int64_t> in_hosts;
   for (const TableSlice& slice : plan.slices) {
     hosted.memory.push_back(slice_memory(sized_table_of(task, slice), slice.dim));
   }
   const std::int64_t replicas = replicas_memory(task, plan).total_bytes();
   for (std::size_t device = 0; device < plan.shards.size(); ++device) {
+    const HostMemory host = host_of_device(task, device);
     HostCurve sum;
     std::vector<HostCurve> of_slices;
     for (const int index : plan.shards[device]) {
       const auto i = static_cast<std::size_t>(index);
       const TableSlice& slice = plan.slices[i];
       const Table& table = task.tables[static_cast<std::size_t>(slice.table)];
-      of_slices.push_back(curves.of(table, slice.rows, hosted.memory[i]));
+      of_slices.push_back(curves.of(table, slice.rows, hosted.memory[i], host.link_gb_s));
       sum.add(of_slices.back());
     }
     const HostPoint point = host_point(sum, hbm_room_bytes(task, device) - replicas, host);

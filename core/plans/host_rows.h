@@ -82,9 +82,10 @@ class HostCurves {
   explicit HostCurves(const Task& task)
       : host_(task.host), samples_(static_cast<double>(task.batch_size)) {}
 
-  /// A slice of so many rows of `table`, which stays where it is. `memory`: slice_memory() of the
-  /// slice.
-  [[nodiscard]] HostCurve of(const Table& table, std::int64_t rows, const SliceMemory& memory);
+  /// A slice of so many rows of `table`, which stays where it is, on a device with such a link.
+  /// `memory`: slice_memory() of the slice.
+  [[nodiscard]] HostCurve of(const Table& table, std::int64_t rows, const SliceMemory& memory,
+                             double link_gb_s);
 
  private:
   using RowsOfTable = std::array<RowReuse::Rows, kHostPoints>;  ///< At each point.

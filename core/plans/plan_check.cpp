@@ -154,13 +154,14 @@ class ShardChecker {
     }
     const std::vector<std::int64_t> nodes = pooled_bytes(task_, in_hosts);
     for (std::size_t node = 0; node < nodes.size(); ++node) {
-      if (nodes[node] <= task_.host.bytes) continue;
+      const std::int64_t bytes = pool_bytes(task_, node);
+      if (nodes[node] <= bytes) continue;
       problems_.push_back({.kind = PlanProblem::Kind::kMemory,
                            .device = -1,
                            .what = "shards of node " + std::to_string(node) + " take " +
                                    std::to_string(nodes[node]) +
                                    " bytes beside HBM, but the host of the node has " +
-                                   std::to_string(task_.host.bytes),
+                                   std::to_string(bytes),
                            .remedy = kMoreMemory});
     }
   }

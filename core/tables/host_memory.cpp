@@ -1,5 +1,7 @@
 #include "neuroshard/host_memory.h"
 
+#include <algorithm>
+
 #include "core/base/enum_names.h"
 #include "core/base/message_text.h"
 #include "core/tables/host_memory_fields.h"
@@ -59,15 +61,24 @@ std::optional<std::string> host_memory_problem_of(const HostMemory& host) {
   return std::string(kHostPolicyField) + " is none of the enumerators; give one";
 }
 
-std::string host_memory_text(const HostMemory& host) {
+std::string host_memory_text(const HostMemory& host, std::span<const Device> listed) {
   if (host.bytes == 0) return {};
   std::string text = format_bytes(host.bytes) + " for each " + (host.of_node ? "node" : "device") +
                      " at " + shortest_text(host.link_gb_s) + " GB/s, " +
                      std::string(name_of(host.policy));
   if (host.prefetch) text.append(", ").append(kHostPrefetchField);
-  if (host.ssd_bytes == 0) return text;
-  return text + ", " + format_bytes(host.ssd_bytes) + " of SSD at " + shortest_text(host.ssd_gb_s) +
-         " GB/s";
+  if (host.ssd_bytes > 0) {
+    text += ", " + format_bytes(host.ssd_bytes) + " of SSD at " + shortest_text(host.ssd_gb_s) +
+            " GB/s";
+  }
+  const auto others = std::ranges::count_if(listed, [](const Device& device) {
+    return device.host_bytes != 0 || device.host_link_gb_s != 0.0 || device.ssd_bytes != 0 ||
+           device.ssd_gb_s != 0.0;
+  });
+  if (others == 0) return text;
+  const auto count = static_cast<std::uint64_t>(others);
+  return text + "; " + counted(count, "device") + (count == 1 ? " has" : " have") +
+         " other figures";
 }
 
 }  // namespace neuroshard

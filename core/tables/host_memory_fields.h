@@ -1,8 +1,10 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 
+#include "neuroshard/devices.h"
 #include "neuroshard/host_memory.h"
 
 namespace neuroshard {
@@ -13,6 +15,9 @@ inline constexpr const char* kHostNodeGbField = "node_gb";
 inline constexpr const char* kHostLinkField = "link_gb_s";
 inline constexpr const char* kHostPolicyField = "policy";
 inline constexpr const char* kHostPrefetchField = "prefetch";
+/// A device that differs calls them so, and the next two as they are.
+inline constexpr const char* kDeviceHostGbField = "host_gb";
+inline constexpr const char* kDeviceHostLinkField = "host_link_gb_s";
 inline constexpr const char* kSsdGbField = "ssd_gb";
 inline constexpr const char* kSsdRateField = "ssd_gb_s";
 
@@ -20,7 +25,9 @@ inline constexpr const char* kSsdRateField = "ssd_gb_s";
 /// or if there is none.
 [[nodiscard]] std::optional<std::string> host_memory_problem_of(const HostMemory& host);
 
-/// "300.0 GiB for each device at 25 GB/s, lru, 2.00 TiB of SSD at 3 GB/s". Empty if there is none.
-[[nodiscard]] std::string host_memory_text(const HostMemory& host);
+/// "300.0 GiB for each device at 25 GB/s, lru, 2.00 TiB of SSD at 3 GB/s; 8 devices have other
+/// figures", if these are listed so. Empty if there is none.
+[[nodiscard]] std::string host_memory_text(const HostMemory& host,
+                                           std::span<const Device> listed = {});
 
 }  // namespace neuroshard

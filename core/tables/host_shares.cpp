@@ -4,15 +4,52 @@
 
 namespace neuroshard {
 
-std::int64_t even_host_bytes(const Task& task) {
-  if (!task.host.of_node) return task.host.bytes;
-  return task.host.bytes / std::min(task.devices_per_node, task.devices);
+HostMemory stated_host(const Task& task, std::size_t device) {
+  HostMemory host = task.host;
+  if (host.bytes == 0 || task.device_list.empty()) return host;
+  const Device& listed = task.device_list[device];
+  if (listed.host_bytes != 0) host.bytes = listed.host_bytes;
+  if (listed.host_link_gb_s != 0.0) host.link_gb_s = listed.host_link_gb_s;
+  if (listed.ssd_bytes != 0) host.ssd_bytes = listed.ssd_bytes;
+  if (listed.ssd_gb_s != 0.0) host.ssd_gb_s = listed.ssd_gb_s;
+  return host;
 }
 
-HostMemory host_of_device(const Task& task) {
-  HostMemory host = task.host;
-  host.bytes = pools_host_memory(task) ? kMaxTaskBytes : even_host_bytes(task);
+void drop_host_memory(Task& task) {
+  task.host = {};
+  for (Device& device : task.device_list) {
+    device.host_bytes = device.ssd_bytes = 0;
+    device.host_link_gb_s = device.ssd_gb_s = 0.0;
+  }
+}
+
+std::int64_t even_host_bytes(const Task& task, std::size_t device) {
+  const std::int64_t bytes = stated_host(task, device).bytes;
+  return task.host.of_node ? bytes / std::min(task.devices_per_node, task.devices) : bytes;
+}
+
+HostMemory host_of_device(const Task& task, std::size_t device) {
+  HostMemory host = stated_host(task, device);
+  host.bytes = pools_host_memory(task) ? kMaxTaskBytes : even_host_bytes(task, device);
   return host;
+}
+
+HostLinks host_links(const Task& task) {
+  HostLinks links;
+  for (std::size_t d = 0; d < static_cast<std::size_t>(task.devices); ++d) {
+    const double gb_s = stated_host(task, d).link_gb_s;
+    const auto known = std::ranges::find(links.gb_s, gb_s);
+    links.of_device.push_back(static_cast<std::uint32_t>(known - links.gb_s.begin()));
+    if (known == links.gb_s.end()) links.gb_s.push_back(gb_s);
+  }
+  return links;
+}
+
+std::int64_t pool_bytes(const Task& task, std::size_t node) {
+  if (task.device_list.empty()) return task.host.bytes;
+  const std::size_t first = node * static_cast<std::size_t>(task.devices_per_node);
+  const std::int64_t stated = task.device_list[first].host_bytes;
+  return stated != 0 ? stated : task.host.bytes;
 }
 
 std::vector<std::int64_t> pooled_bytes(const Task& task, std::span<const std::int64_t> of_devices) {
@@ -27,8 +64,8 @@ std::vector<std::int64_t> pooled_bytes(const Task& task, std::span<const std::in
 
 std::int64_t pools_missing_bytes(const Task& task, std::span<const std::int64_t> of_nodes) {
   std::int64_t missing = 0;
-  for (const std::int64_t bytes : of_nodes) {
-    missing += std::max<std::int64_t>(0, bytes - task.host.bytes);
+  for (std::size_t node = 0; node < of_nodes.size(); ++node) {
+    missing += std::max<std::int64_t>(0, of_nodes[node] - pool_bytes(task, node));
   }
   return missing;
 }

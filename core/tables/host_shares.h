@@ -15,11 +15,32 @@ namespace neuroshard {
   return task.host.of_node && task.host.bytes > 0 && task.host.ssd_bytes == 0;
 }
 
+/// As the task states it for all devices, and for this one.
+[[nodiscard]] HostMemory stated_host(const Task& task, std::size_t device);
+
+/// Leaves HBM alone.
+void drop_host_memory(Task& task);
+
 /// Host memory of a device: an equal part of its node's, if that is stated.
-[[nodiscard]] std::int64_t even_host_bytes(const Task& task);
+[[nodiscard]] std::int64_t even_host_bytes(const Task& task, std::size_t device);
 
 /// Host memory as it limits a device by itself: not at all, where devices share it as they need it.
-[[nodiscard]] HostMemory host_of_device(const Task& task);
+[[nodiscard]] HostMemory host_of_device(const Task& task, std::size_t device);
+
+/// Links between devices and hosts, by their rates.
+struct HostLinks {
+  std::vector<double> gb_s;              ///< Each rate once.
+  std::vector<std::uint32_t> of_device;  ///< [devices]: indices into these.
+};
+
+/// All the same if `task` has no host memory.
+[[nodiscard]] HostLinks host_links(const Task& task);
+
+/// So many different rates a task may have.
+inline constexpr std::size_t kMostHostLinks = 8;
+
+/// Bytes of host memory that the devices of a node share.
+[[nodiscard]] std::int64_t pool_bytes(const Task& task, std::size_t node);
 
 /// [nodes]: sums of what devices take; empty unless pools_host_memory().
 [[nodiscard]] std::vector<std::int64_t> pooled_bytes(const Task& task,

@@ -10,6 +10,8 @@
 
 #include "core/base/message_text.h"
 #include "core/plans/sharding_kinds.h"
+#include "core/tables/host_memory_fields.h"
+#include "core/tables/host_shares.h"
 #include "core/tables/table_rules.h"
 #include "neuroshard/error.h"
 
@@ -35,6 +37,27 @@ Problem hbm_share_problem_of(const TableRules& rules, const Task& task) {
   if (task.host.bytes > 0) return std::nullopt;
   return "the rule hbm_share lets rows wait in host memory, but the task states none; give "
          "host_memory, or leave out the rule";
+}
+
+/// Looks at what the task says of the host of this device alone.
+Problem host_problem_of(const Task& task, std::size_t index) {
+  const Device& device = task.device_list[index];
+  const bool of_ssd = device.ssd_bytes != 0 || device.ssd_gb_s != 0.0;
+  if (device.host_bytes == 0 && device.host_link_gb_s == 0.0 && !of_ssd) return std::nullopt;
+  if (task.host.bytes == 0) {
+    return "its host memory is stated, but none of the task; give host_memory, which says what all "
+           "devices have";
+  }
+  if (of_ssd && task.host.ssd_bytes == 0) {
+    return "its SSD is stated, but none of the task; give ssd_gb and ssd_gb_s of host_memory, "
+           "which "
+           "say what all devices have";
+  }
+  HostMemory host = stated_host(task, index);
+  host.of_node = false;
+  Problem problem = host_memory_problem_of(host);
+  if (!problem || problem->starts_with("ssd")) return problem;
+  return "host_" + *problem;
 }
 
 /// `what`: "device" or "node", of which there are `count`.
@@ -158,6 +181,22 @@ void validate_device_list(const Task& task, const std::string& where) {
                   " bytes, but the device has " + std::to_string(device.memory_bytes) +
                   "; give a number from 0 to that");
     }
+    if (const Problem problem = host_problem_of(task, i)) throw Error(label + *problem);
+  }
+  if (task.host.bytes == 0) return;
+  if (host_links(task).gb_s.size() > kMostHostLinks) {
+    throw Error(opening + "devices have more than " + std::to_string(kMostHostLinks) +
+                " different host_link_gb_s; give those that are nearly alike the same");
+  }
+  if (!task.host.of_node) return;
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    const std::int64_t of_node =
+        pool_bytes(task, i / static_cast<std::size_t>(task.devices_per_node));
+    if (stated_host(task, i).bytes == of_node) continue;
+    throw Error(opening + "device " + std::to_string(i) + ": host_gb is " +
+                shortest_text(gib_from_bytes(stated_host(task, i).bytes)) +
+                ", but others of its node share " + shortest_text(gib_from_bytes(of_node)) +
+                "; give all devices of a node the same");
   }
 }
 

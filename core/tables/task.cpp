@@ -131,38 +131,40 @@ std::int64_t bounded_sum(std::int64_t a, std::int64_t b) {
 }
 
 std::int64_t room_with(const Task& task, std::size_t device, std::int64_t host_bytes) {
-  return bounded_sum(bounded_sum(hbm_room_bytes(task, device), host_bytes), task.host.ssd_bytes);
+  return bounded_sum(bounded_sum(hbm_room_bytes(task, device), host_bytes),
+                     stated_host(task, device).ssd_bytes);
 }
 
-std::vector<std::int64_t> rooms_with(const Task& task, std::int64_t host_bytes) {
+/// [devices]. `host_bytes(device)`: of its host.
+std::vector<std::int64_t> rooms_with(const Task& task, const auto& host_bytes) {
   const auto devices = static_cast<std::size_t>(task.devices);
   if (task.device_list.empty()) {
-    return std::vector<std::int64_t>(devices, room_with(task, 0, host_bytes));
+    return std::vector<std::int64_t>(devices, room_with(task, 0, host_bytes(0)));
   }
   std::vector<std::int64_t> rooms(devices);
   for (std::size_t device = 0; device < devices; ++device) {
-    rooms[device] = room_with(task, device, host_bytes);
+    rooms[device] = room_with(task, device, host_bytes(device));
   }
   return rooms;
 }
 
-/// No device has more.
-std::int64_t most_host_bytes(const Task& task) {
-  return pools_host_memory(task) ? task.host.bytes : even_host_bytes(task);
+/// The device has no more.
+std::int64_t most_host_bytes(const Task& task, std::size_t device) {
+  return pools_host_memory(task) ? stated_host(task, device).bytes : even_host_bytes(task, device);
 }
 
 }  // namespace
 
 std::int64_t room_bytes(const Task& task, std::size_t device) {
-  return room_with(task, device, most_host_bytes(task));
+  return room_with(task, device, most_host_bytes(task, device));
 }
 
 std::vector<std::int64_t> rooms_bytes(const Task& task) {
-  return rooms_with(task, most_host_bytes(task));
+  return rooms_with(task, [&](std::size_t device) { return most_host_bytes(task, device); });
 }
 
 std::vector<std::int64_t> even_rooms_bytes(const Task& task) {
-  return rooms_with(task, even_host_bytes(task));
+  return rooms_with(task, [&](std::size_t device) { return even_host_bytes(task, device); });
 }
 
 std::int64_t total_bytes(const Task& task) {
@@ -195,10 +197,17 @@ std::int64_t largest_room_bytes(const Task& task) {
 
 std::int64_t total_room_bytes(const Task& task) {
   const bool pools = pools_host_memory(task);
-  const std::int64_t nodes = pools ? (task.devices - 1) / task.devices_per_node + 1 : 0;
+  const int nodes = pools ? (task.devices - 1) / task.devices_per_node + 1 : 0;
   std::int64_t total = 0;
-  bool overflows = __builtin_mul_overflow(nodes, task.host.bytes, &total);
-  for (const std::int64_t room : rooms_with(task, pools ? 0 : even_host_bytes(task))) {
+  bool overflows = false;
+  for (int node = 0; node < nodes; ++node) {
+    const std::int64_t bytes = pool_bytes(task, static_cast<std::size_t>(node));
+    overflows = overflows || __builtin_add_overflow(total, bytes, &total);
+  }
+  const auto of_device = [&](std::size_t device) {
+    return pools ? 0 : even_host_bytes(task, device);
+  };
+  for (const std::int64_t room : rooms_with(task, of_device)) {
     overflows = overflows || __builtin_add_overflow(total, room, &total);
   }
   return overflows ? INT64_MAX : total;
@@ -221,6 +230,7 @@ bool has_equal_devices(const Task& task) {
   for (std::size_t device = 0; device < task.device_list.size(); ++device) {
     if (!computes_as_predicted(task.device_list[device])) return false;
     if (room_bytes(task, device) != room_bytes(task, 0)) return false;
+    if (stated_host(task, device) != task.host) return false;
   }
   return true;
 }

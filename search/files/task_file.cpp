@@ -89,6 +89,17 @@ Device read_device(const JsonObject& object, Device device) {
     device.base_bytes = base_gb > 0.0 ? bytes_from_gib(base_gb) : 0;
   }
   if (object.has("speed")) device.speed = object.number("speed", kLeastSpeed, kMostSpeed);
+  const auto read_bytes = [&](const char* field, std::int64_t& bytes) {
+    const std::optional<double> gib = object.number_if_any(field, 0.0, kMostGib);
+    if (gib) bytes = object.read_at(field, [&] { return bytes_from_gib(*gib); });
+  };
+  const auto read_rate = [&](const char* field, double& gb_s) {
+    gb_s = object.number_if_any(field, kLeastGbPerSecond, kMostGbPerSecond).value_or(gb_s);
+  };
+  read_bytes(kDeviceHostGbField, device.host_bytes);
+  read_rate(kDeviceHostLinkField, device.host_link_gb_s);
+  read_bytes(kSsdGbField, device.ssd_bytes);
+  read_rate(kSsdRateField, device.ssd_gb_s);
   return device;
 }
 

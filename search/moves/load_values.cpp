@@ -75,7 +75,7 @@ void LoadValues::see_block(std::size_t block) {
 void LoadValues::begin_shard(int shard) {
   const ShardLoad& load = prices_.state().catalog().load(shard);
   added_ = {prices_.added_ms(shard), load.columns, load.ids, load.bytes + sums_.replica_bytes,
-            load.hosted};
+            &load};
   for (const std::size_t block : changed_) {
     see_block(block);
     is_changed_[block] = 0;
@@ -100,7 +100,7 @@ void LoadValues::set_values(std::size_t first, std::size_t end) {
 double LoadValues::fetching_ms(std::size_t device) const {
   if (!prices_.prefetches() || device >= devices_) return kNoPrefetch;
   HostCurve hosted = sums_.hosted[device];
-  hosted.add(*added_.hosted);
+  hosted.add(prices_.state().catalog().hosted(*added_.load, device));
   return PlaceValue::of_own(prices_.prefetched_ms(device, &hosted));
 }
 

@@ -109,7 +109,7 @@ class LoadValues {
     int columns = 0;
     std::int64_t ids = 0;
     std::int64_t bytes = 0;  ///< With all replicas.
-    const HostCurve* hosted = nullptr;
+    const ShardLoad* load = nullptr;
   } added_;
 };
 

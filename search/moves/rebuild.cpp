@@ -69,7 +69,9 @@ void Rebuild::load(int device, int shard, int sign) {
   sums_.ids[d] += sign * load.ids;
   sums_.bytes[d] += sign * load.bytes;
   sums_.price_ms[d] += sign * load.price_ms;
-  if (load.hosted != nullptr) sums_.hosted[d].add(*load.hosted, sign);
+  if (load.hosted != nullptr) {
+    sums_.hosted[d].add(state_.catalog().hosted(load, d), sign);
+  }
   sums_.shards[d] += sign;
   if (is_by_loads_) {
     sums_.compute_ms[d] += static_cast<float>(sign * prices_.added_ms(shard) / prices_.speed(d));
@@ -299,7 +301,7 @@ void Rebuild::value_devices(int shard) {
       values_[d] = value(nullptr);
     } else {
       HostCurve hosted = sums_.hosted[d];
-      hosted.add(*load.hosted);
+      hosted.add(state_.catalog().hosted(load, d));
       values_[d] = std::max(value(&hosted), PlaceValue::of_own(prices_.prefetched_ms(d, &hosted)));
     }
     values_[d] = PlaceValue::lacking(values_[d], missing_bytes(d, shard),

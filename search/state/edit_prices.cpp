@@ -101,7 +101,9 @@ void EditPrices::change(int device, int shard, int sign) {
   touched.bytes += sign * load.bytes;
   touched.price_ms += sign * load.price_ms;
   touched.shards += sign;
-  if (load.hosted != nullptr) hosted_[touched.row].add(*load.hosted, sign);
+  if (load.hosted != nullptr) {
+    hosted_[touched.row].add(state_.catalog().hosted(load, d), sign);
+  }
   float* const sum = sums_.data() + touched.row * width_;
   const float* const embedding = state_.catalog().embedding(shard);
   const auto factor = static_cast<float>(sign);

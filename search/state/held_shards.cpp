@@ -4,19 +4,20 @@
 
 namespace neuroshard {
 
-void HeldShards::count(const ShardLoad& load, int sign) {
+void HeldShards::count(const ShardCatalog& catalog, int shard, int sign) {
+  const ShardLoad& load = catalog.load(shard);
   bytes_ += sign * load.bytes;
   stored_bytes_ += sign * load.stored_bytes;
   ids_ += sign * load.ids;
   columns_ += sign * load.columns;
-  if (load.hosted != nullptr) hosted_.add(*load.hosted, sign);
+  if (load.hosted != nullptr) hosted_.add(catalog.hosted(load, device_), sign);
 }
 
 void HeldShards::add(const ShardCatalog& catalog, int shard) {
   if (shards_.size() % kShardsOfPart == 0) parts_.emplace_back();
   shards_.push_back(shard);
   parts_.back().known = false;
-  count(catalog.load(shard), 1);
+  count(catalog, shard, 1);
 }
 
 // The last shard takes the place of the one that leaves.
@@ -27,7 +28,7 @@ void HeldShards::take_out(const ShardCatalog& catalog, int shard) {
   shards_.pop_back();
   parts_.back().known = false;
   if (shards_.size() % kShardsOfPart == 0) parts_.pop_back();
-  count(catalog.load(shard), -1);
+  count(catalog, shard, -1);
 }
 
 void HeldShards::sum_up(const ShardCatalog& catalog, float* embedding) {

@@ -14,6 +14,9 @@ namespace neuroshard {
 /// so that sums do not drift from edit to edit.
 class HeldShards {
  public:
+  /// They are held by this device.
+  explicit HeldShards(std::size_t device = 0) : device_(device) {}
+
   void add(const ShardCatalog& catalog, int shard);
   /// `shard`: one that was added.
   void take_out(const ShardCatalog& catalog, int shard);
@@ -39,10 +42,11 @@ class HeldShards {
     bool known = false;
   };
 
-  void count(const ShardLoad& load, int sign);
+  void count(const ShardCatalog& catalog, int shard, int sign);
   /// Writes the sum of a part's embeddings, and returns that of its prices.
   double sum_up_part(const ShardCatalog& catalog, std::size_t part, float* sum) const;
 
+  std::size_t device_;
   std::vector<int> shards_;
   std::vector<Part> parts_;  ///< Sums of a single part are not kept: they take no time.
   double price_ms_ = 0.0;

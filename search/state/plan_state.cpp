@@ -39,6 +39,7 @@ PlanState::PlanState(ShardCatalog& catalog, const TableWays& ways, const Plan& p
     all_rows_.push_back(catalog.all_rows(static_cast<int>(t)));
   }
   const std::size_t devices = shards_on_.size();
+  for (std::size_t d = 0; d < devices; ++d) shards_on_[d] = HeldShards(d);
   sums.embeddings.resize(devices * catalog.embedding_width());
   sums.replicas.resize(catalog.embedding_width());
   sums.price_ms.resize(devices);

@@ -31,7 +31,8 @@ ShardCatalog::ShardCatalog(const Backend& backend, const BundledTask& bundled,
       gradients_(task_, node_shares(backend.network(), task_).all_reduce_between),
       replicas_(task_.tables.size(), kNotYet),
       replica_loads_(task_.tables.size()),
-      host_curves_(task_) {
+      host_curves_(task_),
+      links_(host_links(task_)) {
   for (std::size_t t = 0; t < task_.tables.size(); ++t) {
     const bool same = t > 0 && bundled.bundle(t) == nullptr && bundled.bundle(t - 1) == nullptr &&
                       kind_of(task_.tables[t]) == kind_of(task_.tables[t - 1]);
@@ -107,7 +108,11 @@ int ShardCatalog::add_widths(const Rows& rows, int first_width, int widths) {
     const SliceMemory memory = slice_memory(table, columns);
     add_memory(task_.tables[t], rows.count, memory, load);
     if (task_.host.bytes > 0) {
-      load.hosted = &hosted_.emplace_back(host_curves_.of(whole, rows.count, memory));
+      std::vector<HostCurve>& curves = hosted_.emplace_back();
+      for (const double gb_s : links_.gb_s) {
+        curves.push_back(host_curves_.of(whole, rows.count, memory, gb_s));
+      }
+      load.hosted = curves.data();
     }
     if (rows.price != nullptr) {
       const auto samples = static_cast<double>(task_.batch_size);
@@ -125,17 +130,19 @@ int ShardCatalog::add_widths(const Rows& rows, int first_width, int widths) {
 
 int ShardCatalog::add_bundle(const BundledTask::Bundle& bundle) {
   ShardLoad load;
-  HostCurve hosted;
+  std::vector<HostCurve> hosted(links_.gb_s.size());
   std::vector<float> features;
   for (const Table& table : bundle.tables) {
     const SliceMemory memory = slice_memory(table, table.dim);
     add_memory(table, table.rows, memory, load);
-    if (task_.host.bytes > 0) hosted.add(host_curves_.of(table, table.rows, memory));
+    for (std::size_t i = 0; task_.host.bytes > 0 && i < hosted.size(); ++i) {
+      hosted[i].add(host_curves_.of(table, table.rows, memory, links_.gb_s[i]));
+    }
     of_slices_.append(table, table.dim, features);
     load.ids += id_units(table, task_.exchange);
     load.columns += output_columns(table, table.dim);
   }
-  if (task_.host.bytes > 0) load.hosted = &hosted_.emplace_back(hosted);
+  if (task_.host.bytes > 0) load.hosted = hosted_.emplace_back(std::move(hosted)).data();
   std::vector<float> embeddings(bundle.tables.size() * width_);
   backend_.embed_pieces(features, embeddings);
   const int shard = add({}, {load});

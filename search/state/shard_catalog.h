@@ -13,6 +13,7 @@
 #include "core/plans/host_rows.h"
 #include "core/plans/slice_tables.h"
 #include "core/plans/touched_gradients.h"
+#include "core/tables/host_shares.h"
 #include "neuroshard/aligned_vector.h"
 #include "neuroshard/backend.h"
 #include "neuroshard/cost_runner.h"
@@ -30,7 +31,7 @@ struct ShardLoad {
   std::int64_t ids = 0;           ///< id_units(); 0 if the shard has a price.
   int columns = 0;                ///< That are exchanged; 0 if the shard has a price.
   double price_ms = 0.0;          ///< Price of its kind of sharding; its embedding is then zero.
-  const HostCurve* hosted = nullptr;  ///< Curve of a task with host memory.
+  const HostCurve* hosted = nullptr;  ///< [links to hosts]: curves of a task with host memory.
 };
 
 /// A table adds this to every device if it is replicated, beside its embedding.
@@ -65,6 +66,10 @@ class ShardCatalog {
 
   [[nodiscard]] const ShardLoad& load(int shard) const {
     return loads_[static_cast<std::size_t>(shard)];
+  }
+  /// The task has host memory.
+  [[nodiscard]] const HostCurve& hosted(const ShardLoad& load, std::size_t device) const {
+    return load.hosted[links_.of_device[device]];
   }
   [[nodiscard]] const ReplicaLoad& replica_load(int table);
   /// [embedding width]; until the next shard is asked for.
@@ -122,7 +127,8 @@ class ShardCatalog {
   std::vector<std::unique_ptr<ReplicaLoad>> replica_loads_;
   std::vector<ShardLoad> loads_;
   HostCurves host_curves_;
-  std::deque<HostCurve> hosted_;  ///< Curves that loads point to.
+  HostLinks links_;
+  std::deque<std::vector<HostCurve>> hosted_;  ///< Curves that loads point to.
   std::vector<double> alone_ms_;
   std::vector<double> more_ms_;
   AlignedVector<float> embeddings_;

@@ -36,7 +36,6 @@ StatePrices::StatePrices(PlanState& state)
       ids_(backend_, state.task().devices),
       nodes_(backend_.nodes(state.task().devices)),
       devices_(compute_on_devices(state.task())),
-      host_(host_of_device(state.task())),
       room_bytes_(even_rooms_bytes(state.task())),
       prefetches_(neuroshard::prefetches(state.task())) {
   ranks_.ready_ms.resize(device_count_);
@@ -46,19 +45,23 @@ StatePrices::StatePrices(PlanState& state)
     ShardCatalog& catalog = state.catalog();
     for (std::size_t t = 0; t < state.task().tables.size(); ++t) {
       const int rows = catalog.all_rows(static_cast<int>(t));
-      all.add(*catalog.load(catalog.shard(rows, state.task().tables[t].dim)).hosted);
+      const int shard = catalog.shard(rows, state.task().tables[t].dim);
+      all.add(catalog.hosted(catalog.load(shard), 0));
     }
     double hbm_bytes = 0.0;
+    double host_bytes = 0.0;
     for (std::size_t d = 0; d < device_count_; ++d) {
       hbm_room_bytes_.push_back(hbm_room_bytes(state.task(), d));
       hbm_bytes += static_cast<double>(hbm_room_bytes_.back());
+      hosts_.push_back(host_of_device(state.task(), d));
+      host_bytes += static_cast<double>(hosts_.back().bytes);
     }
     const auto bounded = [](double bytes) {
       constexpr double kMostBytes = 9e18;
       return static_cast<std::int64_t>(std::min(bytes, kMostBytes));
     };
-    HostMemory hosts = host_;
-    hosts.bytes = bounded(static_cast<double>(host_.bytes) * static_cast<double>(device_count_));
+    HostMemory hosts = hosts_.front();
+    hosts.bytes = bounded(host_bytes);
     of_all_ = host_point(all, bounded(hbm_bytes), hosts);
   }
   const AlignedVector<float> nothing(width_, 0.0F);

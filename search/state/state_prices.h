@@ -120,8 +120,9 @@ class StatePrices {
   /// About what a shard adds to what a device computes, at a speed of 1.
   [[nodiscard]] double added_ms(int shard) const {
     const double ms = std::max(0.0, state_.catalog().alone_ms(shard) - empty_ms_);
-    const HostCurve* const hosted = state_.catalog().load(shard).hosted;
-    return hosted == nullptr ? ms : ms + fetch_ms(*hosted, of_all_, host_);
+    const ShardLoad& load = state_.catalog().load(shard);
+    if (load.hosted == nullptr) return ms;
+    return ms + fetch_ms(state_.catalog().hosted(load, 0), of_all_, hosts_.front());
   }
   [[nodiscard]] std::int64_t missing_bytes(std::size_t device, std::int64_t bytes,
                                            const HostCurve* hosted) const {
@@ -157,10 +158,10 @@ class StatePrices {
 
  private:
   [[nodiscard]] HostPoint host_point_of(std::size_t device, const HostCurve& hosted) const {
-    return host_point(hosted, hbm_room_bytes_[device] - sums_.replica_bytes, host_);
+    return host_point(hosted, hbm_room_bytes_[device] - sums_.replica_bytes, hosts_[device]);
   }
   [[nodiscard]] float fetched_ms(std::size_t device, const HostCurve& hosted) const {
-    return static_cast<float>(fetch_ms(hosted, host_point_of(device, hosted), host_));
+    return static_cast<float>(fetch_ms(hosted, host_point_of(device, hosted), hosts_[device]));
   }
   void price_replicas();
   void price_heads();
@@ -178,13 +179,13 @@ class StatePrices {
   IdExchange ids_;
   const NodeColumns* nodes_;
   ComputeOnDevices devices_;
-  HostMemory host_;  ///< host_of_device()
   std::vector<std::int64_t> room_bytes_;
   std::vector<std::int64_t> hbm_room_bytes_;  ///< [devices] of a task with host memory.
+  std::vector<HostMemory> hosts_;             ///< [devices] of such a task: host_of_device().
   double all_room_bytes_ = 0.0;
   double memory_times_ = 1.0;
   bool prefetches_;
-  HostPoint of_all_;  ///< Where devices are on their curves if all are alike.
+  HostPoint of_all_;  ///< Where devices are on their curves if all are like the first one.
   float empty_ms_ = 0.0F;
   double ms_of_column_ = 0.0;
   double ms_of_lookup_unit_ = 0.0;

@@ -67,7 +67,8 @@ void add_tasks_and_plans(Seeds& seeds) {
       "task",
       small + R"([{"row": 5, "dim": 8, "pooling_factor": 1, "popularity": [[2, 0.75], [4, 1]]},
       {"row": 9, "dim": 4, "pooling_factor": 2, "popularity": {"zipf_exponent": 1.1},
-       "rules": {"keep_in_hbm": true}}], "devices": 2, "memory_gb": 1,
+       "rules": {"keep_in_hbm": true}}], "memory_gb": 1,
+      "devices": [{}, {"host_gb": 1, "host_link_gb_s": 50, "ssd_gb": 1, "ssd_gb_s": 2}],
       "host_memory": {"gb": 2, "link_gb_s": 25, "policy": "static", "prefetch": true,
                       "ssd_gb": 3, "ssd_gb_s": 1.5}})");
   seeds.add(

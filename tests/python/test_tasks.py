@@ -492,6 +492,13 @@ def test_rows_wait_in_host_memory() -> None:
     assert beside.plan is not None and beside.cost is not None and (beside.cost.ssd_bytes > 0).any()
     assert (beside.cost.fetch_ms > beside.cost.ssd_ms).all() and (beside.cost.ssd_ms > 0).any()
     assert beside.task is not None and beside.cost.ssd_shares == ns._core.ssd_shares(beside.task, beside.plan)
+    other = ns.Device(GIB // 2, host_bytes=2 * GIB, host_link_gb_s=50.0, ssd_bytes=4 * GIB, ssd_gb_s=3.0)
+    assert (other.host_bytes, other.host_link_gb_s, other.ssd_bytes, other.ssd_gb_s) == (2 * GIB, 50.0, 4 * GIB, 3.0)
+    assert repr(other) == "Device(512 MiB, host 2.00 GiB at 50 GB/s, SSD 4.00 GiB at 3 GB/s)"
+    mixed = ns.plan(ns.Task(tables, [ns.Device(GIB // 2), other], host_memory=ns.HostMemory(GIB, 25.0, ssd_bytes=8 * GIB, ssd_gb_s=2.0)), effort="fast")
+    assert mixed.cost is not None and mixed.cost.cost_ms < beside.cost.cost_ms
+    with pytest.raises(ns.Error, match="device 1: its host memory is stated, but none of the task"):
+        ns.Task(tables, [ns.Device(GIB), other])
     tables[0] = ns.Table(4_000_000, 64, 8.0, popularity=curve, rules=ns.TableRules(hbm_share=0.05))
     found = ns.plan(ns.Task(tables, 2, 4 * GIB, host_memory=host), effort="fast")
     assert found.plan is not None and found.cost is not None and found.cost.fetch_ms.sum() > 0

@@ -68,7 +68,9 @@ const std::vector<const char*> kSchemaTasks = {
            "bin_16": 0, "bin_batch_size": 4096}],
         "groups": [{"name": "g", "keep": "together", "tables": ["a", 2]},
                    {"keep": "apart", "tables": ["a", "b"]}]})",
-    R"({"format": "neuroshard.task", "version": 1, "source": "a", "devices": 4, "memory_gb": 0.5,
+    R"({"format": "neuroshard.task", "version": 1, "source": "a", "memory_gb": 0.5,
+        "devices": [{}, {"class": "b", "ssd_gb": 4, "ssd_gb_s": 2}],
+        "classes": {"b": {"host_gb": 3, "host_link_gb_s": 50, "ssd_gb": 5, "ssd_gb_s": 2.5}},
         "hardware": {"name": "next", "memory_gb_s": 13000, "l2_mib": 192, "multiprocessors": 200,
                      "clock_ghz": 2.1, "devices_per_node": 8, "in_node_gb_s": 1800,
                      "between_nodes_gb_s": 100, "node_gb_s": 400, "peer_gb_s": 200,
@@ -77,7 +79,8 @@ const std::vector<const char*> kSchemaTasks = {
                         "ssd_gb": 3, "ssd_gb_s": 1.5},
         "tables": [{"row": 5, "dim": 8, "pooling_factor": 1, "pooling": "none",
                     "rules": {"hbm_share": 0.25}}]})",
-    R"({"format": "neuroshard.task", "version": 1, "devices": 4, "memory_gb": 0.5,
+    R"({"format": "neuroshard.task", "version": 1, "memory_gb": 0.5,
+        "devices": [{"host_gb": 3, "host_link_gb_s": 50}],
         "host_memory": {"node_gb": 2, "link_gb_s": 25},
         "tables": [{"row": 5, "dim": 8, "pooling_factor": 1}]})"};
 

@@ -5,12 +5,15 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/base/random.h"
+#include "message_of.h"
 #include "neuroshard/explanation.h"
 #include "neuroshard/fingerprint.h"
 #include "neuroshard/hardware.h"
@@ -34,6 +37,7 @@ using ::testing::AllOf;
 using ::testing::Each;
 using ::testing::Gt;
 using ::testing::HasSubstr;
+using testing::message_of;
 using testing::planner_of;
 using ::testing::StartsWith;
 using testing::task_error;
@@ -362,6 +366,71 @@ TEST(HostMemory, OfANodeIsSharedAsDevicesNeedIt) {
     ASSERT_TRUE(refused.infeasible);
     EXPECT_EQ(refused.infeasible->kind, Infeasibility::Kind::kTotalMemory);
   }
+}
+
+TEST(HostMemory, OfDevicesThatDifferIsUsedByWhatEachHas) {
+  for (const bool prefetch : {false, true}) {
+    Task task = drawn_task(11, 0.2);
+    task.host.prefetch = prefetch;
+    const Planner planner = planner_of(Effort::kFast);
+    const auto cost_ms = [&](double gb_s) {
+      Task changed = task;
+      changed.host.link_gb_s = gb_s;
+      return planner.plan(changed).cost.cost_ms;
+    };
+    const auto devices = static_cast<std::size_t>(task.devices);
+    task.device_list.assign(devices, {.memory_bytes = task.memory_bytes});
+    // As the task says, or as all devices do, is the same.
+    const double alike_ms = cost_ms(2.0);
+    for (Device& device : task.device_list) device.host_link_gb_s = 2.0;
+    EXPECT_EQ(cost_ms(2.0), alike_ms);
+    // Half of them have faster links: more is fetched there, and plans cost less than without.
+    for (std::size_t d = 0; d < devices; d += 2) task.device_list[d].host_link_gb_s = 8.0;
+    task.host.link_gb_s = 2.0;
+    const PlanResult mixed = planner.plan(task);
+    ASSERT_TRUE(mixed.plan);
+    EXPECT_LT(mixed.cost.cost_ms, alike_ms);
+    EXPECT_EQ(mixed.cost.cost_ms, planner.simulate(task, *mixed.plan).cost_ms);
+    std::array<double, 2> fetched{};
+    for (std::size_t d = 0; d < devices; ++d) {
+      fetched[d % 2] += mixed.cost.devices[d].fetch_ms * (d % 2 == 0 ? 4.0 : 1.0);
+    }
+    EXPECT_GT(fetched[0], 1.1 * fetched[1]);
+    EXPECT_NE(fingerprint(task, {}, builtin_weights()),
+              fingerprint(drawn_task(11, 0.2), {}, builtin_weights()));
+    set_memory(task, 2 * total_bytes(task));
+    const PlanResult in_hbm = planner.plan(task);
+    task.device_list.clear();
+    EXPECT_EQ(in_hbm.cost.cost_ms, planner.plan(task).cost.cost_ms);
+  }
+}
+
+TEST(HostMemory, OfNodesThatDifferIsSharedWithinEach) {
+  Task task = drawn_task(3, 0.2);
+  task.devices = 4;
+  task.devices_per_node = 2;
+  task.memory_bytes = total_bytes(task) / 16;
+  task.host.of_node = true;
+  task.host.bytes = total_bytes(task) / 4;
+  EXPECT_TRUE(planner_of(Effort::kFast).plan(task).infeasible);
+  task.device_list.assign(4, {.memory_bytes = task.memory_bytes});
+  task.device_list[2].host_bytes = total_bytes(task);
+  EXPECT_THAT(message_of([&] { validate(task, "a.json"); }),
+              AllOf(HasSubstr("a.json: device 3: host_gb is"), HasSubstr("others of its node")));
+  task.device_list[3].host_bytes = total_bytes(task);
+  const PlanResult result = planner_of(Effort::kFast).plan(task);
+  ASSERT_TRUE(result.plan) << result.infeasible->message;
+  EXPECT_TRUE(result.cost.fits_memory);
+  EXPECT_TRUE(check_plan(*result.plan, task).empty());
+  const auto in_host = [&](std::size_t node) {
+    return result.cost.devices[2 * node].host_bytes + result.cost.devices[2 * node + 1].host_bytes;
+  };
+  EXPECT_LE(in_host(0), task.host.bytes);
+  EXPECT_GT(in_host(1), task.host.bytes);
+  std::swap(task.device_list[0], task.device_list[2]);
+  std::swap(task.device_list[1], task.device_list[3]);
+  EXPECT_FALSE(check_plan(*result.plan, task).empty());
+  EXPECT_FALSE(planner_of(Effort::kFast).simulate(task, *result.plan).fits_memory);
 }
 
 TEST(HostMemory, IsSharedOutByRecshard) {

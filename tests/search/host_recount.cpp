@@ -74,7 +74,7 @@ Rows rows_of_share(const Task& task, const Table& table) {
 
 /// `rows`: of the whole table.
 Needs needs_of(const Task& task, const Table& table, const TableSlice& slice,
-               const StoredBytes& stored, const Rows& rows) {
+               const StoredBytes& stored, const Rows& rows, double link_gb_s) {
   const bool lru = task.host.policy == HostPolicy::kLru;
   const double part = static_cast<double>(slice.rows) / static_cast<double>(table.rows);
   const double there = rows.there * part;
@@ -90,7 +90,7 @@ Needs needs_of(const Task& task, const Table& table, const TableSlice& slice,
   const bool may_be_on_ssd = task.host.ssd_bytes > 0 && !is_given;
   const double elsewhere = static_cast<double>(stored.rows) - there * bytes;
   return {.hbm = static_cast<double>(stored.buffers) + in_hbm,
-          .fetched = 2.0 * missed * std::max(bytes, 21.0 * task.host.link_gb_s),
+          .fetched = 2.0 * missed * std::max(bytes, 21.0 * link_gb_s),
           .host = lru && !may_be_on_ssd ? static_cast<double>(stored.rows) : elsewhere,
           .on_ssd = may_be_on_ssd ? elsewhere : 0.0,
           .ssd = may_be_on_ssd ? missed * (std::max(bytes, 4096.0) + bytes) : 0.0};
@@ -123,8 +123,20 @@ double most_batches(const Fits& fits) {
 
 }  // namespace
 
+HostMemory host_on(const Task& task, std::size_t device) {
+  HostMemory host = task.host;
+  if (task.device_list.empty()) return host;
+  const Device& of = task.device_list[device];
+  if (of.host_bytes > 0) host.bytes = of.host_bytes;
+  if (of.host_link_gb_s > 0.0) host.link_gb_s = of.host_link_gb_s;
+  if (of.ssd_bytes > 0) host.ssd_bytes = of.ssd_bytes;
+  if (of.ssd_gb_s > 0.0) host.ssd_gb_s = of.ssd_gb_s;
+  return host;
+}
+
 void expect_fetches(const Task& task, const Plan& plan, const PlanCost& cost, std::size_t device,
                     const std::vector<StoredBytes>& stored, std::int64_t room_bytes) {
+  const HostMemory here = host_on(task, device);
   std::vector<std::optional<Rows>> given;
   for (std::size_t i = 0; i < stored.size(); ++i) {
     const auto index = static_cast<std::size_t>(plan.shards[device][i]);
@@ -139,7 +151,7 @@ void expect_fetches(const Task& task, const Plan& plan, const PlanCost& cost, st
       const TableSlice& slice = plan.slices[index];
       const Table& table = task.tables[static_cast<std::size_t>(slice.table)];
       const Rows rows = given[i] ? *given[i] : rows_of(task, table, batches);
-      const Needs of_slice = needs_of(task, table, slice, stored[i], rows);
+      const Needs of_slice = needs_of(task, table, slice, stored[i], rows, here.link_gb_s);
       sum.hbm += of_slice.hbm;
       sum.fetched += of_slice.fetched;
       sum.host += of_slice.host;
@@ -153,7 +165,7 @@ void expect_fetches(const Task& task, const Plan& plan, const PlanCost& cost, st
   ASSERT_LE(needs(0.0).hbm, room + slack) << "device " << device;
   const auto [sooner, later] =
       range_about(most_batches([&](double batches) { return needs(batches).hbm <= room; }));
-  const double ms_per_byte = 1.0 / (task.host.link_gb_s * 1e6);
+  const double ms_per_byte = 1.0 / (here.link_gb_s * 1e6);
   const DeviceCost& of_device = cost.devices[device];
   const double link_ms = of_device.fetch_ms - of_device.ssd_ms;
   EXPECT_LE(link_ms, (needs(sooner).fetched * (1.0 + 1e-6) + slack) * ms_per_byte)
@@ -168,9 +180,9 @@ void expect_fetches(const Task& task, const Plan& plan, const PlanCost& cost, st
   }
   const bool equal_parts = task.host.of_node && task.host.ssd_bytes > 0;
   const std::int64_t host =
-      task.host.bytes / (equal_parts ? std::min(task.devices_per_node, task.devices) : 1);
+      here.bytes / (equal_parts ? std::min(task.devices_per_node, task.devices) : 1);
   EXPECT_LE(of_device.host_bytes, host);
-  EXPECT_LE(of_device.ssd_bytes, task.host.ssd_bytes);
+  EXPECT_LE(of_device.ssd_bytes, here.ssd_bytes);
   EXPECT_GE(of_device.free_bytes, 0);
   if (of_device.ssd_bytes == 0) {
     EXPECT_LT(of_device.ssd_ms, 1e-6 * (1.0 + of_device.fetch_ms));
@@ -180,7 +192,7 @@ void expect_fetches(const Task& task, const Plan& plan, const PlanCost& cost, st
   const auto on_ssd = static_cast<double>(of_device.ssd_bytes);
   const auto [sooner_there, later_there] =
       range_about(most_batches([&](double batches) { return needs(batches).on_ssd > on_ssd; }));
-  const double ms_per_ssd_byte = 1.0 / (task.host.ssd_gb_s * 1e6);
+  const double ms_per_ssd_byte = 1.0 / (here.ssd_gb_s * 1e6);
   EXPECT_LE(of_device.ssd_ms, (needs(sooner_there).ssd * (1.0 + 1e-6) + slack) * ms_per_ssd_byte);
   EXPECT_GE(of_device.ssd_ms, (needs(later_there).ssd * (1.0 - 1e-6) - slack) * ms_per_ssd_byte);
 }

@@ -15,6 +15,9 @@ struct StoredBytes {
   std::int64_t rows = 0;
 };
 
+/// As the task says of all devices, and of this one.
+[[nodiscard]] HostMemory host_on(const Task& task, std::size_t device);
+
 /// Expects what a device fetches from its host, and from the SSD, to lie between what it would if
 /// rows stayed in HBM for a third fewer and for half as many batches more as there is room for: the
 /// library knows curves at points so far apart. `room_bytes`: of HBM, without replicas.

@@ -93,6 +93,7 @@ struct Seen {
   int hosts = 0;               ///< Whose rows wait there,
   int ssds = 0;                ///< or on SSDs,
   int pools = 0;               ///< or in hosts that devices share as they need it.
+  int unequal_hosts = 0;       ///< Hosts whose links differ,
   int unequal_row_blocks = 0;  ///< On devices that differ,
   int unequal_replicas = 0;    ///< and such replicas.
 };
@@ -129,6 +130,11 @@ void expect_sound(const Task& task, const Planner& planner, Seen& seen) {
                    ? 1
                    : 0;
   seen.pools += task.host.of_node && task.host.ssd_bytes == 0 ? 1 : 0;
+  seen.unequal_hosts +=
+      std::ranges::any_of(task.device_list,
+                          [](const Device& device) { return device.host_link_gb_s > 0.0; })
+          ? 1
+          : 0;
   seen.row_blocks += has_row_blocks(task, plan) ? 1 : 0;
   seen.skewed_blocks +=
       std::ranges::any_of(
@@ -204,6 +210,7 @@ TEST(PlanRecount, PlansOfRandomTasksOfAllKindsAreSound) {
   EXPECT_GT(seen.hosts, 0);
   EXPECT_GT(seen.ssds, 0);
   EXPECT_GT(seen.pools, 0);
+  EXPECT_GT(seen.unequal_hosts, 0);
   EXPECT_TRUE(seen.unequal_row_blocks > 0 || testing::kFewTasks);  // Too few tasks.
   EXPECT_GT(seen.unequal_replicas, 0);
 }

@@ -47,6 +47,45 @@ TEST(TaskFile, ReadsDevicesAndRules) {
               HasSubstr("table 0: the rule devices names device 2, but there are 2 devices"));
 }
 
+TEST(TaskFile, ReadsHostsOfDevices) {
+  const std::string ssd =
+      R"("host_memory": {"gb": 2, "link_gb_s": 25, "ssd_gb": 3, "ssd_gb_s": 1}, )";
+  const Task task = task_of(parse_task(
+      task_text_with(ssd + R"("memory_gb": 1, "classes": {"a": {"host_gb": 4, "ssd_gb_s": 2}},
+                              "devices": [{}, {"class": "a", "host_link_gb_s": 50, "ssd_gb": 5}], )"),
+      "a.json"));
+  EXPECT_THAT(task.device_list,
+              ElementsAre(Device{.memory_bytes = 1LL << 30}, Device{.memory_bytes = 1LL << 30,
+                                                                    .host_bytes = 4LL << 30,
+                                                                    .host_link_gb_s = 50.0,
+                                                                    .ssd_bytes = 5LL << 30,
+                                                                    .ssd_gb_s = 2.0}));
+  EXPECT_EQ(room_bytes(task, 0), 6LL << 30);
+  EXPECT_EQ(room_bytes(task, 1), 10LL << 30);
+  EXPECT_EQ(total_room_bytes(task), 16LL << 30);
+  const auto error = [](const std::string& host, const std::string& devices) {
+    return task_error(task_text_with(host + R"("memory_gb": 1, "devices": [)" + devices + "], "));
+  };
+  EXPECT_THAT(error(ssd, R"({"host_gb": 0})"), StartsWith("a.json: devices: entry 0: host_gb"));
+  EXPECT_THAT(error(ssd, R"({"host_link_gb_s": 0})"), HasSubstr("entry 0: host_link_gb_s is 0"));
+  const std::string host = R"("host_memory": {"gb": 2, "link_gb_s": 25}, )";
+  const auto refused = [](const std::string& text) {
+    return message_of([&] { validate(task_of(parse_task(text, "a.json")), "a.json"); });
+  };
+  EXPECT_THAT(refused(task_text_with(host + R"("memory_gb": 1, "devices": [{"ssd_gb": 1}], )")),
+              HasSubstr("device 0: its SSD is stated, but none of the task; give ssd_gb"));
+  EXPECT_THAT(
+      refused(task_text_with(R"("memory_gb": 1, "devices": [{}, {"host_gb": 1}], )")),
+      HasSubstr("device 1: its host memory is stated, but none of the task; give host_memory"));
+  std::string nine;
+  for (int i = 1; i < 10; ++i) {
+    nine +=
+        (i == 1 ? R"({"host_link_gb_s": )" : R"(, {"host_link_gb_s": )") + std::to_string(i) + "}";
+  }
+  EXPECT_THAT(refused(task_text_with(host + R"("memory_gb": 1, "devices": [)" + nine + "], ")),
+              HasSubstr("devices have more than 8 different host_link_gb_s"));
+}
+
 TEST(TaskFile, ReadsDevicesOfANode) {
   EXPECT_EQ(task_of(parse_task(task_text_with(R"("devices": 4, "memory_gb": 1, )"), "a.json"))
                 .devices_per_node,

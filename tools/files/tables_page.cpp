@@ -130,7 +130,7 @@ std::string setting_lines(const TaskFile& task) {
   if (!exchange.empty()) text += "exchange: " + exchange + '\n';
   const std::string overlap = overlap_text(task.overlap);
   if (!overlap.empty()) text += "overlap: " + overlap + '\n';
-  const std::string host = host_memory_text(task.host);
+  const std::string host = host_memory_text(task.host, task.device_list);
   if (!host.empty()) text += "host memory: " + host + '\n';
   const auto ruled = std::ranges::count_if(
       task.tables, [](const Table& table) { return table.rules != TableRules{}; });

@@ -6,8 +6,8 @@
 
 #include "core/base/message_text.h"
 #include "core/tables/host_memory_fields.h"
+#include "core/tables/host_shares.h"
 #include "neuroshard/error.h"
-#include "neuroshard/task.h"
 #include "tools/options/stated_fields.h"
 
 namespace neuroshard::tools {
@@ -31,9 +31,16 @@ std::int64_t host_bytes(std::string_view name, std::string_view text) {
   return gib == 0.0 ? 0 : bytes_from_gib(gib);
 }
 
-void set_host_field(std::string_view name, std::optional<std::string_view> value,
-                    HostMemory& host) {
+/// Listed devices are then no exceptions.
+void set_host_field(std::string_view name, std::optional<std::string_view> value, Task& task) {
   const std::string_view text = value.value_or("");
+  HostMemory& host = task.host;
+  for (Device& device : task.device_list) {
+    if (name == kHostGbField || name == kHostNodeGbField) device.host_bytes = 0;
+    if (name == kHostLinkField) device.host_link_gb_s = 0.0;
+    if (name == kSsdGbField) device.ssd_bytes = 0;
+    if (name == kSsdRateField) device.ssd_gb_s = 0.0;
+  }
   if (name == kHostGbField || name == kHostNodeGbField) {
     host.bytes = host_bytes(name, text);
     host.of_node = name == kHostNodeGbField;
@@ -61,13 +68,20 @@ void add_host_memory_option(CLI::App& command, std::vector<std::string>& stated,
   add_fields_option(command, kHostMemoryOption, stated, group);
 }
 
-void apply_host_memory(const std::vector<std::string>& stated, HostMemory& host) {
+void apply_host_memory(const std::vector<std::string>& stated, Task& task) {
   apply_fields(
       kHostMemoryOption, stated,
       [&](std::string_view name, std::optional<std::string_view> value) {
-        set_host_field(name, value, host);
+        set_host_field(name, value, task);
       },
-      [&] { return host_memory_problem_of(host); });
+      [&] { return host_memory_problem_of(task.host); });
+  if (stated.empty()) return;
+  if (task.host.bytes == 0) drop_host_memory(task);
+  if (task.host.ssd_bytes > 0) return;
+  for (Device& device : task.device_list) {
+    device.ssd_bytes = 0;
+    device.ssd_gb_s = 0.0;
+  }
 }
 
 }  // namespace neuroshard::tools

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "neuroshard/host_memory.h"
+#include "neuroshard/task.h"
 
 namespace CLI {
 class App;
@@ -16,6 +16,6 @@ void add_host_memory_option(CLI::App& command, std::vector<std::string>& stated,
                             const std::string& group);
 
 /// Each takes the place of one field. Throws Error naming the option.
-void apply_host_memory(const std::vector<std::string>& stated, HostMemory& host);
+void apply_host_memory(const std::vector<std::string>& stated, Task& task);
 
 }  // namespace neuroshard::tools

@@ -115,7 +115,7 @@ Task complete_task(const TaskFile& file, const TaskOptions& options) {
   apply_links(stated_links(options), task);
   apply_exchange(options.exchange, task.exchange);
   apply_overlap(options.overlap, task.overlap);
-  apply_host_memory(options.host_memory, task.host);
+  apply_host_memory(options.host_memory, task);
   options.memory.apply(task);
   const bool several = options.devices.size() > 1 || options.memory_gb.size() > 1;
   if (!several) validate(task, file.where);
@@ -144,7 +144,8 @@ void require_ranges(const TaskOptions& options) {
   apply_exchange(options.exchange, any);
   Overlap any_overlap;
   apply_overlap(options.overlap, any_overlap);
-  HostMemory any_host{.bytes = 1, .link_gb_s = 1.0};
+  Task any_host;
+  any_host.host = {.bytes = 1, .link_gb_s = 1.0};
   apply_host_memory(options.host_memory, any_host);
   options.memory.require_ranges();
 }
@@ -265,7 +266,8 @@ LoadedTasks load_tasks(const TaskOptions& options, const std::string& hardware) 
     if (const std::string stated = overlap_text(task.overlap); !error && !stated.empty()) {
       loaded.notes.push_back("overlap: " + stated);
     }
-    if (const std::string stated = host_memory_text(task.host); !error && !stated.empty()) {
+    if (const std::string stated = host_memory_text(task.host, task.device_list);
+        !error && !stated.empty()) {
       loaded.notes.push_back("host memory: " + stated);
     }
     loaded.tasks.push_back(std::move(task));

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "core/base/message_text.h"
+#include "core/tables/host_shares.h"
 #include "neuroshard/waiting.h"
 #include "tools/charts/svg.h"
 #include "tools/plan_pages/plan_report.h"
@@ -250,19 +251,26 @@ std::string tier_panel(const PlanDocument& document) {
   if (host.bytes == 0 || cost.hbm_shares.empty()) {
     return html + "</tbody></table>\n<p class=\"note\">All rows are in HBM.</p>\n</section>\n";
   }
-  const auto devices = static_cast<std::int64_t>(cost.devices.size());
-  const std::int64_t parts =
-      host.of_node ? (devices - 1) / document.task.devices_per_node + 1 : devices;
+  std::int64_t host_bytes = 0;
+  std::int64_t ssd_bytes = 0;
+  for (std::size_t device = 0; device < cost.devices.size(); ++device) {
+    const HostMemory there = stated_host(document.task, device);
+    const bool is_of_another =
+        host.of_node && device % static_cast<std::size_t>(document.task.devices_per_node) != 0;
+    if (!is_of_another) host_bytes += there.bytes;
+    ssd_bytes += there.ssd_bytes;
+  }
   const auto fullest_text = [&](std::size_t device, std::int64_t used, std::int64_t all) {
     return "device " + std::to_string(device) + ", " +
            percent_text(static_cast<double>(used) / static_cast<double>(all));
   };
-  html += tier_row("host", host_used, host.bytes * parts,
-                   fullest_text(most, cost.devices[most].host_bytes, host.bytes));
+  html += tier_row(
+      "host", host_used, host_bytes,
+      fullest_text(most, cost.devices[most].host_bytes, stated_host(document.task, most).bytes));
   if (host.ssd_bytes > 0) {
-    html +=
-        tier_row("SSD", ssd_used, host.ssd_bytes * devices,
-                 fullest_text(most_on_ssd, cost.devices[most_on_ssd].ssd_bytes, host.ssd_bytes));
+    html += tier_row("SSD", ssd_used, ssd_bytes,
+                     fullest_text(most_on_ssd, cost.devices[most_on_ssd].ssd_bytes,
+                                  stated_host(document.task, most_on_ssd).ssd_bytes));
   }
   return html + "</tbody></table>\n<p class=\"note\">" +
          (host_used == 0 ? "HBM has room for all tables."

@@ -17,6 +17,12 @@ struct Device {
   /// The computation of tables takes 1 / `speed` of what the cost models predict; kLeastSpeed to
   /// kMostSpeed.
   double speed = 1.0;
+  /// These are in the place of what HostMemory says of all devices; 0: as that says. Where host
+  /// memory is of nodes, all devices of a node say the same of `host_bytes`.
+  std::int64_t host_bytes = 0;
+  double host_link_gb_s = 0.0;
+  std::int64_t ssd_bytes = 0;
+  double ssd_gb_s = 0.0;
 
   friend bool operator==(const Device&, const Device&) = default;
 };

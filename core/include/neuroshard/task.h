@@ -171,7 +171,7 @@ struct Task {
 }
 
 /// Whether any device can take the place of any other, and of one that is not listed: none is, or
-/// they have the same room, no base load to compute, and speed 1.
+/// they have the same room and host, no base load to compute, and speed 1.
 [[nodiscard]] bool has_equal_devices(const Task& task);
 
 /// Whether some table of `task` is not pooled.
@@ -202,7 +202,7 @@ void set_memory(Task& task, std::int64_t memory_bytes);
 ///   [1, 16384], links in [0.001, 1e6] GB/s or 0, or times of an overlap in [0, 1e6] ms;
 /// * a level of links has no whole blocks of the one before, or the devices do not fill its blocks;
 /// * an exchange has a type that it may not have, or a share outside [0.001, 1];
-/// * listed devices are not as many as `devices`, or have loads out of range;
+/// * listed devices are not as many as `devices`, or have loads or hosts out of range;
 /// * all of a device is reserved;
 /// * tables cut as finely as can be take more than kMaxTaskBytes;
 /// * rules contradict each other or the task;

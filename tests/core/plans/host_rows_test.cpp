@@ -269,7 +269,7 @@ TEST(HostRows, SlicesOfATableAddUpToIt) {
   HostCurves curves(task);
   const auto curve = [&](std::int64_t rows, int dim) {
     const TableSlice slice{1, 0, dim, 0, rows};
-    return curves.of(table, rows, slice_memory(table_of(task, slice), dim));
+    return curves.of(table, rows, slice_memory(table_of(task, slice), dim), task.host.link_gb_s);
   };
   const HostCurve whole = curve(table.rows, table.dim);
   HostCurve halves = curve(table.rows / 2, table.dim);

@@ -100,6 +100,18 @@ TEST(RuleValidation, ErrorsNameDeviceAndField) {
     EXPECT_THAT(error_after([&](Task& t) { listed(t).speed = speed; }),
                 HasSubstr("give a number between 0.01 and 100"));
   }
+  const auto hosted = [&](Task& t) -> Device& {
+    t.host = {.bytes = 1, .link_gb_s = 1.0, .ssd_bytes = 1, .ssd_gb_s = 1.0};
+    return listed(t);
+  };
+  EXPECT_THAT(error_after([&](Task& t) { hosted(t).host_bytes = -1; }),
+              HasSubstr("device 1: host_gb is -"));
+  EXPECT_THAT(error_after([&](Task& t) { hosted(t).host_link_gb_s = std::nan(""); }),
+              HasSubstr("device 1: host_link_gb_s is nan; give the GB/s between"));
+  EXPECT_THAT(error_after([&](Task& t) { hosted(t).ssd_bytes = -1; }),
+              HasSubstr("device 1: ssd_gb is -"));
+  EXPECT_THAT(error_after([&](Task& t) { hosted(t).ssd_gb_s = 1e7; }),
+              HasSubstr("device 1: ssd_gb_s is 1e+07; give the GB/s of a device's reads"));
   EXPECT_EQ(error_after([&](Task& t) { listed(t).base_bytes = 1001; }),
             "a.json: device 1: the base load takes 1001 bytes, but the device has 1000; give a "
             "number from 0 to that");

@@ -119,6 +119,10 @@ TEST(EditPrices, CountWhatNodesLackThatShareHostMemory) {
     task.host.of_node = true;
     task.host.ssd_bytes = 0;
     task.host.bytes = kMaxTaskBytes;
+    for (Device& device : task.device_list) {
+      device.host_bytes = device.ssd_bytes = 0;
+      device.ssd_gb_s = 0.0;
+    }
     const Plan listed = one->canonical->plan_of_listed(one->plan);
     std::vector<std::int64_t> in_hosts;
     for (const DeviceCost& device : simulate(*one->backend, task, listed).devices) {
@@ -128,6 +132,7 @@ TEST(EditPrices, CountWhatNodesLackThatShareHostMemory) {
     task.host.bytes = 1 + std::ranges::max(pooled_bytes(task, in_hosts)) / 10 * 12;
     BundledTask canonical = *one->canonical;
     canonical.task.host = task.host;
+    canonical.task.device_list = task.device_list;
     ShardCatalog catalog(*one->backend, canonical);
     const TableWays ways(catalog, canonical, one->ways());
     PlanState state(catalog, ways, one->plan);

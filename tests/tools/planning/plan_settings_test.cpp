@@ -17,6 +17,7 @@ namespace {
 using nlohmann::json;
 using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 TEST(PlanCommand, ExchangeTypesTakeThePlaceOfFields) {
   const TemporaryFolder folder;
@@ -151,6 +152,32 @@ TEST(PlanCommand, SaysWhatWaitsInHostMemory) {
     EXPECT_EQ(outcome.code, kExitBadInput) << option;
     EXPECT_THAT(outcome.err, HasSubstr(text));
   }
+}
+
+TEST(PlanCommand, HostMemoryIsOfDevicesThatDifferToo) {
+  const TemporaryFolder folder;
+  const std::string task =
+      folder.write("task.json",
+                   R"({"format": "neuroshard.task", "version": 1, "memory_gb": 1,
+          "devices": [{}, {"host_gb": 8, "host_link_gb_s": 4, "ssd_gb": 4, "ssd_gb_s": 3}],
+          "host_memory": {"gb": 1, "link_gb_s": 1, "ssd_gb": 2, "ssd_gb_s": 2},
+          "tables": [{"row": 9000000, "dim": 64, "pooling_factor": 2},
+                     {"row": 7000000, "dim": 64, "pooling_factor": 9}]})");
+  const auto plan_with = [&](const char* format, const std::vector<std::string>& more) {
+    std::vector<std::string> options{"--task", task, "--format", format, "--effort", "fast"};
+    options.insert(options.end(), more.begin(), more.end());
+    return run_command("plan", options);
+  };
+  const auto cost = [](const Outcome& outcome) { return json::parse(outcome.out)["cost_ms"]; };
+  const Outcome stated = plan_with("json", {});
+  EXPECT_THAT(json::parse(stated.out)["notes"].dump(), HasSubstr("; 1 device has other figures"));
+  // An option is of all devices.
+  const std::vector<std::string> all{"--host-memory", "gb=1,link_gb_s=1,ssd_gb=2,ssd_gb_s=2"};
+  const Outcome slower = plan_with("json", all);
+  EXPECT_GT(cost(slower), cost(stated));
+  EXPECT_THAT(json::parse(slower.out)["notes"].dump(), Not(HasSubstr("other figures")));
+  EXPECT_EQ(plan_with("json", {"--host-memory", "ssd_gb=0"}).code, kExitOk);
+  EXPECT_THAT(plan_with("json", {"--host-memory", "gb=0,ssd_gb=0"}).err, HasSubstr("are short"));
 }
 
 }  // namespace

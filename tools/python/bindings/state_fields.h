@@ -46,8 +46,10 @@ auto fields_of(S& s) {
 
 template <IsA<Device> S>
 auto fields_of(S& s) {
-  auto& [memory_bytes, base_ms, base_bytes, speed] = s;
-  return std::tie(memory_bytes, base_ms, base_bytes, speed);
+  auto& [memory_bytes, base_ms, base_bytes, speed, host_bytes, host_link_gb_s, ssd_bytes,
+         ssd_gb_s] = s;
+  return std::tie(memory_bytes, base_ms, base_bytes, speed, host_bytes, host_link_gb_s, ssd_bytes,
+                  ssd_gb_s);
 }
 
 template <IsA<LinkLevel> S>

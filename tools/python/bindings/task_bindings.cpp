@@ -114,6 +114,10 @@ std::string device_text(const Device& device) {
   if (device.speed != 1.0) text += ", speed " + format_number(device.speed, 2);
   if (device.base_ms > 0.0) text += ", base " + format_number(device.base_ms, 2) + " ms";
   if (device.base_bytes > 0) text += ", base " + format_bytes(device.base_bytes);
+  if (device.host_bytes > 0) text += ", host " + format_bytes(device.host_bytes);
+  if (device.host_link_gb_s > 0.0) text += " at " + shortest_text(device.host_link_gb_s) + " GB/s";
+  if (device.ssd_bytes > 0) text += ", SSD " + format_bytes(device.ssd_bytes);
+  if (device.ssd_gb_s > 0.0) text += " at " + shortest_text(device.ssd_gb_s) + " GB/s";
   return text + ")";
 }
 
@@ -122,20 +126,32 @@ void bind_device(nb::module_& module) {
       .def(
           "__init__",
           [](Device* self, std::int64_t memory_bytes, double speed, double base_ms,
-             std::int64_t base_bytes) {
+             std::int64_t base_bytes, std::int64_t host_bytes, double host_link_gb_s,
+             std::int64_t ssd_bytes, double ssd_gb_s) {
             new (self) Device{.memory_bytes = memory_bytes,
                               .base_ms = base_ms,
                               .base_bytes = base_bytes,
-                              .speed = speed};
+                              .speed = speed,
+                              .host_bytes = host_bytes,
+                              .host_link_gb_s = host_link_gb_s,
+                              .ssd_bytes = ssd_bytes,
+                              .ssd_gb_s = ssd_gb_s};
           },
           "memory_bytes"_a, nb::kw_only(), "speed"_a = 1.0, "base_ms"_a = 0.0, "base_bytes"_a = 0,
+          "host_bytes"_a = 0, "host_link_gb_s"_a = 0.0, "ssd_bytes"_a = 0, "ssd_gb_s"_a = 0.0,
           "`speed`, 0.01 to 100: its tables compute in 1 / `speed` of what the cost models "
           "predict. `base_ms` and `base_bytes`: compute in each iteration and memory that are "
-          "there already, such as the dense part of the model. Tasks check them.")
+          "there already, such as the dense part of the model. `host_bytes` to `ssd_gb_s`: in "
+          "place "
+          "of those that HostMemory gives all devices; 0: as it says. Tasks check them.")
       .def_ro("memory_bytes", &Device::memory_bytes)
       .def_ro("speed", &Device::speed)
       .def_ro("base_ms", &Device::base_ms)
       .def_ro("base_bytes", &Device::base_bytes)
+      .def_ro("host_bytes", &Device::host_bytes)
+      .def_ro("host_link_gb_s", &Device::host_link_gb_s)
+      .def_ro("ssd_bytes", &Device::ssd_bytes)
+      .def_ro("ssd_gb_s", &Device::ssd_gb_s)
       .def(nb::self == nb::self, nb::sig("def __eq__(self, other: object, /) -> bool"))
       .def("__repr__", &device_text);
 }
