@@ -50,8 +50,7 @@ Problem host_problem_of(const Task& task, std::size_t index) {
   }
   if (of_ssd && task.host.ssd_bytes == 0) {
     return "its SSD is stated, but none of the task; give ssd_gb and ssd_gb_s of host_memory, "
-           "which "
-           "say what all devices have";
+           "which say what all devices have";
   }
   HostMemory host = stated_host(task, index);
   host.of_node = false;

@@ -193,7 +193,8 @@ class StartMaker {
     const std::vector<StateSlice> pending = pending_;
     bool placed = true;
     for (int round = 0; round < kRoundsForRoom && placed; ++round) {
-      for (int d = 0; d < task_.devices; ++d) make_room(d);
+      // One that has more than its even part of what a node shares may fit.
+      for (int d = 0; d < task_.devices && state_.sums.missing_bytes > 0; ++d) make_room(d);
       rebuild_.begin();
       for (const StateSlice& slice : pending_) rebuild_.add(slice);
       for (const auto& [table, way] : new_tables_) {

@@ -368,6 +368,24 @@ TEST(HostMemory, OfANodeIsSharedAsDevicesNeedIt) {
   }
 }
 
+TEST(HostMemory, OfANodeStaysSharedWhereNothingChanges) {
+  const Planner planner = planner_of(Effort::kFast);
+  for (std::uint64_t seed = 0; seed < drawn_tasks(60); ++seed) {
+    Task task = drawn_task(seed, 0.2);
+    task.devices_per_node = task.devices / 2;
+    const std::int64_t total = total_bytes(task);
+    // Some 0.8 of a node's tables wait.
+    task.host = {
+        .bytes = total * 9 / 20, .link_gb_s = 2.0, .policy = HostPolicy::kStatic, .of_node = true};
+    const PlanResult running = planner.plan(task);
+    ASSERT_TRUE(running.plan) << seed;
+    const ReplanResult result = planner.replan(task, {.task = task, .plan = *running.plan},
+                                               {.plan = {}, .most_moved_bytes = total / 4});
+    ASSERT_TRUE(result.result.plan) << seed;
+    EXPECT_LE(result.result.cost.cost_ms, running.cost.cost_ms) << seed;
+  }
+}
+
 TEST(HostMemory, OfDevicesThatDifferIsUsedByWhatEachHas) {
   for (const bool prefetch : {false, true}) {
     Task task = drawn_task(11, 0.2);
