@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/base/thread_team.h"
+#include "core/tables/host_shares.h"
 #include "search/baselines.h"
 #include "search/engine/best_plans.h"
 #include "search/engine/portfolio.h"
@@ -20,13 +21,21 @@ namespace {
 /// in nothing, or one has no room.
 std::optional<Task> on_least_devices(const Task& task) {
   if (has_equal_devices(task)) return std::nullopt;
-  const std::int64_t room = std::ranges::min(rooms_bytes(task));
-  if (room <= 0) return std::nullopt;
   Task least = task;
   least.reserved = {};
-  least.memory_bytes = room;
+  least.memory_bytes = hbm_room_bytes(task, 0);
+  for (std::size_t d = 0; std::cmp_less(d, task.devices); ++d) {
+    const HostMemory host = stated_host(task, d);
+    least.memory_bytes = std::min(least.memory_bytes, hbm_room_bytes(task, d));
+    least.host.bytes = std::min(least.host.bytes, host.bytes);
+    least.host.link_gb_s = std::min(least.host.link_gb_s, host.link_gb_s);
+    least.host.ssd_bytes = std::min(least.host.ssd_bytes, host.ssd_bytes);
+    least.host.ssd_gb_s = std::min(least.host.ssd_gb_s, host.ssd_gb_s);
+  }
+  if (least.memory_bytes <= 0) return std::nullopt;
   const double speed = std::ranges::min(task.device_list, {}, &Device::speed).speed;
-  least.device_list.assign(task.device_list.size(), {.memory_bytes = room, .speed = speed});
+  least.device_list.assign(task.device_list.size(),
+                           {.memory_bytes = least.memory_bytes, .speed = speed});
   return least;
 }
 
