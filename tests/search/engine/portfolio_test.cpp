@@ -192,7 +192,7 @@ Task full_task(std::uint64_t seed) {
   return task;
 }
 
-TEST(Chain, CutsAnnealedAtLengthMakeFullTasksCheaperOnTheWhole) {
+TEST(Chain, MoreRungsThatAreCutOtherwiseMakeFullTasksCheaper) {
   double times = 1.0;
   int planned = 0;
   for (std::uint64_t seed = 0; seed < drawn_tasks(10); ++seed) {
@@ -201,23 +201,23 @@ TEST(Chain, CutsAnnealedAtLengthMakeFullTasksCheaperOnTheWhole) {
         make_cpu_backend(models_for(builtin_weights(), comm_setting(task)));
     const BundledTask canonical = canonical_task(task);
     const StopCondition never;
-    const auto cost_ms = [&](bool tight) {
+    const auto cost_ms = [&](std::size_t more_rungs) {
       Plan nothing;
       nothing.shards.resize(static_cast<std::size_t>(task.devices));
-      Chain chain(*backend, canonical, {}, nothing, {.rungs = 5, .more_rungs = 3, .tight = tight},
-                  never);
+      Chain chain(*backend, canonical, {}, nothing,
+                  {.rungs = 5, .more_rungs = more_rungs, .tight = true}, never);
       chain.run(1, never);
       return chain.best_ms();
     };
-    const double without_ms = cost_ms(false);
-    const double with_ms = cost_ms(true);
+    const double without_ms = cost_ms(0);
+    const double with_ms = cost_ms(3);
     if (!std::isfinite(without_ms) || !std::isfinite(with_ms)) continue;
     ++planned;
     times *= with_ms / without_ms;
   }
   if (testing::kFewTasks) return;  // Too few tasks.
   EXPECT_GT(planned, 5);
-  EXPECT_LT(times, 0.99);
+  EXPECT_LT(times, 0.9);
 }
 
 }  // namespace
