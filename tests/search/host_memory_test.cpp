@@ -370,7 +370,7 @@ TEST(HostMemory, OfANodeIsSharedAsDevicesNeedIt) {
 
 TEST(HostMemory, OfANodeStaysSharedWhereNothingChanges) {
   const Planner planner = planner_of(Effort::kFast);
-  for (std::uint64_t seed = 0; seed < drawn_tasks(60); ++seed) {
+  for (std::uint64_t seed = 0; seed < testing::drawn_tasks(60); ++seed) {
     Task task = drawn_task(seed, 0.2);
     task.devices_per_node = task.devices / 2;
     const std::int64_t total = total_bytes(task);
