@@ -5,6 +5,7 @@
 #include "core/base/enum_names.h"
 #include "core/base/message_text.h"
 #include "core/tables/host_memory_fields.h"
+#include "core/tables/host_shares.h"
 #include "neuroshard/node_links.h"
 #include "neuroshard/task.h"
 
@@ -71,10 +72,7 @@ std::string host_memory_text(const HostMemory& host, std::span<const Device> lis
     text += ", " + format_bytes(host.ssd_bytes) + " of SSD at " + shortest_text(host.ssd_gb_s) +
             " GB/s";
   }
-  const auto others = std::ranges::count_if(listed, [](const Device& device) {
-    return device.host_bytes != 0 || device.host_link_gb_s != 0.0 || device.ssd_bytes != 0 ||
-           device.ssd_gb_s != 0.0;
-  });
+  const auto others = std::ranges::count_if(listed, states_host);
   if (others == 0) return text;
   const auto count = static_cast<std::uint64_t>(others);
   return text + "; " + counted(count, "device") + (count == 1 ? " has" : " have") +

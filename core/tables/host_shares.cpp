@@ -4,6 +4,11 @@
 
 namespace neuroshard {
 
+bool states_host(const Device& device) {
+  return device.host_bytes != 0 || device.host_link_gb_s != 0.0 || device.ssd_bytes != 0 ||
+         device.ssd_gb_s != 0.0;
+}
+
 HostMemory stated_host(const Task& task, std::size_t device) {
   HostMemory host = task.host;
   if (host.bytes == 0 || task.device_list.empty()) return host;
@@ -46,10 +51,7 @@ HostLinks host_links(const Task& task) {
 }
 
 std::int64_t pool_bytes(const Task& task, std::size_t node) {
-  if (task.device_list.empty()) return task.host.bytes;
-  const std::size_t first = node * static_cast<std::size_t>(task.devices_per_node);
-  const std::int64_t stated = task.device_list[first].host_bytes;
-  return stated != 0 ? stated : task.host.bytes;
+  return stated_host(task, node * static_cast<std::size_t>(task.devices_per_node)).bytes;
 }
 
 std::vector<std::int64_t> pooled_bytes(const Task& task, std::span<const std::int64_t> of_devices) {

@@ -15,6 +15,9 @@ namespace neuroshard {
   return task.host.of_node && task.host.bytes > 0 && task.host.ssd_bytes == 0;
 }
 
+/// Whether its host is said to be another one than HostMemory says of all devices.
+[[nodiscard]] bool states_host(const Device& device);
+
 /// As the task states it for all devices, and for this one.
 [[nodiscard]] HostMemory stated_host(const Task& task, std::size_t device);
 

@@ -42,13 +42,12 @@ Problem hbm_share_problem_of(const TableRules& rules, const Task& task) {
 /// Looks at what the task says of the host of this device alone.
 Problem host_problem_of(const Task& task, std::size_t index) {
   const Device& device = task.device_list[index];
-  const bool of_ssd = device.ssd_bytes != 0 || device.ssd_gb_s != 0.0;
-  if (device.host_bytes == 0 && device.host_link_gb_s == 0.0 && !of_ssd) return std::nullopt;
+  if (!states_host(device)) return std::nullopt;
   if (task.host.bytes == 0) {
     return "its host memory is stated, but none of the task; give host_memory, which says what all "
            "devices have";
   }
-  if (of_ssd && task.host.ssd_bytes == 0) {
+  if ((device.ssd_bytes != 0 || device.ssd_gb_s != 0.0) && task.host.ssd_bytes == 0) {
     return "its SSD is stated, but none of the task; give ssd_gb and ssd_gb_s of host_memory, "
            "which say what all devices have";
   }

@@ -37,8 +37,10 @@ class Chain {
     std::uint64_t number = 0;    ///< Seed of its random numbers.
     std::size_t rungs = 0;       ///< It begins with so many of a WayLadder, and needs no start,
     std::size_t more_rungs = 0;  ///< and goes on with so many.
-    bool tight = false;          ///< Room is short: cuts are annealed at greater length for that.
-    bool ways = false;           ///< And tries each of the heaviest tables in all ways.
+    /// Cuts of the cheapest of the former are annealed for that: tables times devices of all
+    /// builds.
+    std::size_t anneal_places = 0;
+    bool ways = false;  ///< And tries each of the heaviest tables in all ways.
     /// From the plan that runs, which the start keeps; null: there is none.
     const MoveTerms* moves = nullptr;
   };

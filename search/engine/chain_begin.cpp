@@ -36,8 +36,6 @@ constexpr std::size_t kMostBuilds = 200;
 constexpr double kWorstRung = 1.3;     // Over the current plan's cost.
 constexpr double kLeastGain = 0.0005;  // Cuts are taken in place of a rung's for no less.
 // Fewer builds anneal nothing.
-constexpr std::size_t kPlacesOfAnnealing = 300'000;
-constexpr std::size_t kPlacesIfTight = 1'500'000;
 constexpr std::size_t kFewestAnnealed = 200;
 constexpr std::size_t kMostAnnealed = 1500;
 constexpr double kHottestCuts = 0.01;  // First temperature, a share of the cost.
@@ -270,8 +268,7 @@ void Chain::try_ladder(const StopCondition& stop) {
   settle_whole(stop);
   std::vector<Built> more(rungs.begin() + static_cast<std::ptrdiff_t>(few), rungs.end());
   for (std::size_t i = 1; i < to_climb.size(); ++i) more.push_back(climb(i));
-  const std::size_t builds =
-      std::min((order_.tight ? kPlacesIfTight : kPlacesOfAnnealing) / places, kMostAnnealed);
+  const std::size_t builds = std::min(order_.anneal_places / places, kMostAnnealed);
   if (builds >= kFewestAnnealed) {
     more.push_back(annealed(ladder, rungs.front(), builds, stop));
   }

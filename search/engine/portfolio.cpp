@@ -32,6 +32,8 @@ constexpr std::uint64_t kTimesForTight = 3;
 // So many rungs of the ladder that begins everything settle.
 constexpr std::size_t kRungs = 5;
 constexpr std::size_t kMoreRungs = 3;
+constexpr std::size_t kAnnealPlaces = 300'000;
+constexpr std::size_t kAnnealPlacesIfTight = 1'500'000;
 constexpr std::uint64_t kTimesForThorough = 12;
 constexpr std::uint64_t kPartsForFast = 8;
 constexpr std::size_t kChains = 2;
@@ -106,11 +108,12 @@ std::optional<Plan> Portfolio::start(const Consider& consider, SearchStats& stat
   Plan nothing;
   nothing.shards.resize(static_cast<std::size_t>(task.devices));
   std::vector<Chain::Settled> rungs;
+  const std::size_t anneal_places =
+      room_share_of(task) > kTightShare ? kAnnealPlacesIfTight : kAnnealPlaces;
   const auto run_chain = [&](std::size_t more_rungs) {
-    Chain chain(
-        backend, canonical, ways, nothing,
-        {.rungs = kRungs, .more_rungs = more_rungs, .tight = room_share_of(task) > kTightShare},
-        in_time);
+    Chain chain(backend, canonical, ways, nothing,
+                {.rungs = kRungs, .more_rungs = more_rungs, .anneal_places = anneal_places},
+                in_time);
     for (std::uint64_t edits = 1;
          edits <= kMostEditsForRoom && chain.best() == nullptr && !in_time.reached();
          edits += kEditsForRoom) {

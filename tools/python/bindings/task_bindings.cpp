@@ -142,8 +142,7 @@ void bind_device(nb::module_& module) {
           "`speed`, 0.01 to 100: its tables compute in 1 / `speed` of what the cost models "
           "predict. `base_ms` and `base_bytes`: compute in each iteration and memory that are "
           "there already, such as the dense part of the model. `host_bytes` to `ssd_gb_s`: in "
-          "place "
-          "of those that HostMemory gives all devices; 0: as it says. Tasks check them.")
+          "place of those that HostMemory gives all devices; 0: as it says. Tasks check them.")
       .def_ro("memory_bytes", &Device::memory_bytes)
       .def_ro("speed", &Device::speed)
       .def_ro("base_ms", &Device::base_ms)
