@@ -5,15 +5,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstdint>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include "core/base/random.h"
-#include "message_of.h"
 #include "neuroshard/explanation.h"
 #include "neuroshard/fingerprint.h"
 #include "neuroshard/hardware.h"
@@ -24,8 +20,8 @@
 #include "neuroshard/table_configs.h"
 #include "neuroshard/task_file.h"
 #include "neuroshard/weights.h"
-#include "neuroshard/zipf_histogram.h"
 #include "repetitions.h"
+#include "search/hosted_task.h"
 #include "search/planned_cuts.h"
 #include "search/task_texts.h"
 #include "weights/collection/analytic_plan_cost.h"
@@ -37,32 +33,12 @@ using ::testing::AllOf;
 using ::testing::Each;
 using ::testing::Gt;
 using ::testing::HasSubstr;
-using testing::message_of;
+using testing::hosted_task;
 using testing::planner_of;
 using ::testing::StartsWith;
 using testing::task_error;
 using testing::task_text_with;
 using testing::task_with_table;
-
-/// HBM has room for a part of it, and hosts for more than all.
-Task drawn_task(std::uint64_t seed, double hbm_share) {
-  Random random(seed, 71);
-  Task task;
-  task.devices = 2 << random.below(3);
-  const std::size_t tables = 6 + random.below(30);
-  for (std::size_t t = 0; t < tables; ++t) {
-    Table& table = task.tables.emplace_back();
-    table.rows = 100'000 + static_cast<std::int64_t>(random.below(8'000'000));
-    table.dim = static_cast<int>(16U << random.below(4));
-    table.pooling_factor = 1.0 + 20.0 * random.uniform();
-    table.access_histogram = zipf_histogram(table.rows, table.pooling_factor);
-  }
-  const std::int64_t total = total_bytes(task);
-  task.memory_bytes =
-      static_cast<std::int64_t>(hbm_share * static_cast<double>(total)) / task.devices;
-  task.host = {.bytes = 2 * total / task.devices, .link_gb_s = 25.0};
-  return task;
-}
 
 TEST(HostMemory, IsReadFromTaskFiles) {
   const auto read = [](const std::string& host) {
@@ -107,7 +83,7 @@ TEST(HostMemory, OfNodesAndSsdsAreReadFromTaskFiles) {
   EXPECT_THAT(error(R"({"gb": 1, "link_gb_s": 25, "ssd_gb_s": 1})"), HasSubstr("ssd_gb"));
   EXPECT_THAT(error(R"({"gb": 1, "link_gb_s": 25, "ssd_gb": 1, "ssd_gb_s": 0})"),
               HasSubstr("host_memory: ssd_gb_s"));
-  Task task = drawn_task(1, 0.2);
+  Task task = hosted_task(1, 0.2);
   task.host = {.ssd_bytes = 1, .ssd_gb_s = 1.0};
   EXPECT_THROW(validate(task), Error);
   task.host = {.bytes = 1, .link_gb_s = 1.0, .ssd_bytes = 1};
@@ -143,7 +119,7 @@ TEST(HostMemory, PopularityIsReadFromFilesAndWrittenToThem) {
 
 TEST(HostMemory, IsNotUsedWhereHbmHasRoomForAll) {
   for (std::uint64_t seed = 0; seed < 3; ++seed) {
-    Task task = drawn_task(seed, 1.6);
+    Task task = hosted_task(seed, 1.6);
     const PlanResult hosted = planner_of(Effort::kFast).plan(task);
     EXPECT_EQ(hosted.cost.hbm_shares, std::vector<double>(hosted.plan->slices.size(), 1.0));
     task.host = {};
@@ -156,7 +132,7 @@ TEST(HostMemory, IsNotUsedWhereHbmHasRoomForAll) {
 TEST(HostMemory, HoldsWhatHbmHasNoRoomFor) {
   for (std::uint64_t seed = 0; seed < testing::drawn_tasks(8); ++seed) {
     SCOPED_TRACE(seed);
-    Task task = drawn_task(seed, 0.3);
+    Task task = hosted_task(seed, 0.3);
     task.host.policy = seed % 2 == 0 ? HostPolicy::kLru : HostPolicy::kStatic;
     task.host.prefetch = seed % 4 < 2;
     const Planner planner = planner_of(Effort::kFast);
@@ -190,7 +166,7 @@ TEST(HostMemory, HoldsWhatHbmHasNoRoomFor) {
 }
 
 TEST(HostMemory, CostsLessTheFasterItIs) {
-  Task task = drawn_task(3, 0.2);
+  Task task = hosted_task(3, 0.2);
   double before_ms = 1e9;
   for (const double gb_s : {1.0, 4.0, 15.0}) {
     task.host.link_gb_s = gb_s;
@@ -202,7 +178,7 @@ TEST(HostMemory, CostsLessTheFasterItIs) {
 
 TEST(HostMemory, ThatIsPrefetchedCostsTheLongerOfFetchingAndAllElse) {
   for (const double gb_s : {0.5, 100.0}) {
-    Task task = drawn_task(4, 0.3);
+    Task task = hosted_task(4, 0.3);
     task.host.link_gb_s = gb_s;
     const Planner planner = planner_of(Effort::kFast);
     const PlanResult waits = planner.plan(task);
@@ -222,7 +198,7 @@ TEST(HostMemory, ThatIsPrefetchedCostsTheLongerOfFetchingAndAllElse) {
 TEST(HostMemory, IsSearchedAsWellAsAllPlansOfTinyTasks) {
   for (std::uint64_t seed = 0; seed < testing::drawn_tasks(10); ++seed) {
     SCOPED_TRACE(seed);
-    Task task = drawn_task(seed, 0.25);
+    Task task = hosted_task(seed, 0.25);
     task.devices = 2;
     task.tables.resize(6);
     for (Table& table : task.tables) table.rules.kinds = {ShardingKind::kTable};
@@ -244,7 +220,7 @@ TEST(HostMemory, IsSearchedAsWellAsAllPlansOfTinyTasks) {
 }
 
 TEST(HostMemory, SaysWhatHasNoRoom) {
-  Task task = drawn_task(5, 0.2);
+  Task task = hosted_task(5, 0.2);
   task.host.bytes = total_bytes(task) / 10 / task.devices;
   const PlanResult small = planner_of(Effort::kFast).plan(task);
   ASSERT_TRUE(small.infeasible);
@@ -263,7 +239,7 @@ std::int64_t row_bytes(const DeviceCost& device) {
 TEST(HostMemory, LeavesToSsdsWhatItHasNoRoomFor) {
   for (std::uint64_t seed = 0; seed < testing::drawn_tasks(8); ++seed) {
     SCOPED_TRACE(seed);
-    Task task = drawn_task(seed, 0.2);
+    Task task = hosted_task(seed, 0.2);
     task.host.policy = seed % 2 == 0 ? HostPolicy::kLru : HostPolicy::kStatic;
     task.host.of_node = seed % 4 < 2;
     const std::int64_t total = total_bytes(task);
@@ -311,7 +287,7 @@ TEST(HostMemory, LeavesToSsdsWhatItHasNoRoomFor) {
 
 TEST(HostMemory, CostsAsMuchBesideAnSsdThatIsNotNeeded) {
   for (const HostPolicy policy : all_host_policies()) {
-    Task task = drawn_task(6, 0.3);
+    Task task = hosted_task(6, 0.3);
     task.host.policy = policy;
     const Planner planner = planner_of(Effort::kFast);
     const PlanResult without = planner.plan(task);
@@ -326,138 +302,13 @@ TEST(HostMemory, CostsAsMuchBesideAnSsdThatIsNotNeeded) {
   }
 }
 
-TEST(HostMemory, OfANodeIsSharedAsDevicesNeedIt) {
-  for (const HostPolicy policy : all_host_policies()) {
-    Task task;
-    task.devices = 4;
-    task.devices_per_node = 2;
-    for (const std::int64_t rows : {8'000'000, 1'000'000, 5'000'000, 500'000}) {
-      Table& table = task.tables.emplace_back(
-          Table{.name = {}, .rows = rows, .dim = 64, .pooling_factor = 10.0});
-      table.access_histogram = zipf_histogram(rows, table.pooling_factor);
-      table.rules.no_split = true;
-      table.rules.kinds = {ShardingKind::kTable};
-    }
-    const std::int64_t largest = task.tables[0].size_bytes();
-    task.memory_bytes = largest / 4;
-    // Each node has room for either large table, and for a small one.
-    task.host = {.bytes = largest * 9 / 8, .link_gb_s = 25.0, .policy = policy, .of_node = true};
-    const Planner planner = planner_of(Effort::kFast);
-    const PlanResult result = planner.plan(task);
-    ASSERT_TRUE(result.plan) << result.infeasible->message;
-    EXPECT_TRUE(result.cost.fits_memory);
-    EXPECT_TRUE(check_plan(*result.plan, task).empty());
-    const auto most = std::ranges::max(result.cost.devices, {}, &DeviceCost::host_bytes);
-    EXPECT_GT(most.host_bytes, task.host.bytes / 2);
-    // Equal parts are too small for the largest table.
-    Task even = task;
-    even.host.of_node = false;
-    even.host.bytes /= 2;
-    EXPECT_TRUE(planner.plan(even).infeasible);
-    // Both large tables on one node: more than its host has.
-    Plan crowded{.slices = whole_tables(task), .shards = {{0}, {2}, {1}, {3}}};
-    EXPECT_FALSE(planner.simulate(task, crowded).fits_memory);
-    task.memory_bytes = largest / 16;
-    const std::vector<PlanProblem> problems = check_plan(crowded, task);
-    ASSERT_EQ(problems.size(), 1U);
-    EXPECT_THAT(problems[0].message(), StartsWith("shards of node 0 take"));
-    task.host.bytes = largest / 2;
-    const PlanResult refused = planner.plan(task);
-    ASSERT_TRUE(refused.infeasible);
-    EXPECT_EQ(refused.infeasible->kind, Infeasibility::Kind::kTotalMemory);
-  }
-}
-
-TEST(HostMemory, OfANodeStaysSharedWhereNothingChanges) {
-  const Planner planner = planner_of(Effort::kFast);
-  for (std::uint64_t seed = 0; seed < testing::drawn_tasks(60); ++seed) {
-    Task task = drawn_task(seed, 0.2);
-    task.devices_per_node = task.devices / 2;
-    const std::int64_t total = total_bytes(task);
-    // Some 0.8 of a node's tables wait.
-    task.host = {
-        .bytes = total * 9 / 20, .link_gb_s = 2.0, .policy = HostPolicy::kStatic, .of_node = true};
-    const PlanResult running = planner.plan(task);
-    ASSERT_TRUE(running.plan) << seed;
-    const ReplanResult result = planner.replan(task, {.task = task, .plan = *running.plan},
-                                               {.plan = {}, .most_moved_bytes = total / 4});
-    ASSERT_TRUE(result.result.plan) << seed;
-    EXPECT_LE(result.result.cost.cost_ms, running.cost.cost_ms) << seed;
-  }
-}
-
-TEST(HostMemory, OfDevicesThatDifferIsUsedByWhatEachHas) {
-  for (const bool prefetch : {false, true}) {
-    Task task = drawn_task(11, 0.2);
-    task.host.prefetch = prefetch;
-    const Planner planner = planner_of(Effort::kFast);
-    const auto cost_ms = [&](double gb_s) {
-      Task changed = task;
-      changed.host.link_gb_s = gb_s;
-      return planner.plan(changed).cost.cost_ms;
-    };
-    const auto devices = static_cast<std::size_t>(task.devices);
-    task.device_list.assign(devices, {.memory_bytes = task.memory_bytes});
-    // As the task says, or as all devices do, is the same.
-    const double alike_ms = cost_ms(2.0);
-    for (Device& device : task.device_list) device.host_link_gb_s = 2.0;
-    EXPECT_EQ(cost_ms(2.0), alike_ms);
-    // Half of them have faster links: more is fetched there, and plans cost less than without.
-    for (std::size_t d = 0; d < devices; d += 2) task.device_list[d].host_link_gb_s = 8.0;
-    task.host.link_gb_s = 2.0;
-    const PlanResult mixed = planner.plan(task);
-    ASSERT_TRUE(mixed.plan);
-    EXPECT_LT(mixed.cost.cost_ms, alike_ms);
-    EXPECT_EQ(mixed.cost.cost_ms, planner.simulate(task, *mixed.plan).cost_ms);
-    std::array<double, 2> fetched{};
-    for (std::size_t d = 0; d < devices; ++d) {
-      fetched[d % 2] += mixed.cost.devices[d].fetch_ms * (d % 2 == 0 ? 4.0 : 1.0);
-    }
-    EXPECT_GT(fetched[0], 1.1 * fetched[1]);
-    EXPECT_NE(fingerprint(task, {}, builtin_weights()),
-              fingerprint(drawn_task(11, 0.2), {}, builtin_weights()));
-    set_memory(task, 2 * total_bytes(task));
-    const PlanResult in_hbm = planner.plan(task);
-    task.device_list.clear();
-    EXPECT_EQ(in_hbm.cost.cost_ms, planner.plan(task).cost.cost_ms);
-  }
-}
-
-TEST(HostMemory, OfNodesThatDifferIsSharedWithinEach) {
-  Task task = drawn_task(3, 0.2);
-  task.devices = 4;
-  task.devices_per_node = 2;
-  task.memory_bytes = total_bytes(task) / 16;
-  task.host.of_node = true;
-  task.host.bytes = total_bytes(task) / 4;
-  EXPECT_TRUE(planner_of(Effort::kFast).plan(task).infeasible);
-  task.device_list.assign(4, {.memory_bytes = task.memory_bytes});
-  task.device_list[2].host_bytes = total_bytes(task);
-  EXPECT_THAT(message_of([&] { validate(task, "a.json"); }),
-              AllOf(HasSubstr("a.json: device 3: host_gb is"), HasSubstr("others of its node")));
-  task.device_list[3].host_bytes = total_bytes(task);
-  const PlanResult result = planner_of(Effort::kFast).plan(task);
-  ASSERT_TRUE(result.plan) << result.infeasible->message;
-  EXPECT_TRUE(result.cost.fits_memory);
-  EXPECT_TRUE(check_plan(*result.plan, task).empty());
-  const auto in_host = [&](std::size_t node) {
-    return result.cost.devices[2 * node].host_bytes + result.cost.devices[2 * node + 1].host_bytes;
-  };
-  EXPECT_LE(in_host(0), task.host.bytes);
-  EXPECT_GT(in_host(1), task.host.bytes);
-  std::swap(task.device_list[0], task.device_list[2]);
-  std::swap(task.device_list[1], task.device_list[3]);
-  EXPECT_FALSE(check_plan(*result.plan, task).empty());
-  EXPECT_FALSE(planner_of(Effort::kFast).simulate(task, *result.plan).fits_memory);
-}
-
 TEST(HostMemory, IsSharedOutByRecshard) {
   const CostModels models = builtin_weights();
   const Planner recshard(models, {.algorithm = Algorithm::kRecshard});
   const Planner by_size(models, {.algorithm = Algorithm::kSizeGreedy});
   double better = 0.0;
   for (std::uint64_t seed = 0; seed < testing::drawn_tasks(8); ++seed) {
-    Task task = drawn_task(seed, 0.2);
+    Task task = hosted_task(seed, 0.2);
     task.host.policy = HostPolicy::kStatic;
     task.host.link_gb_s = 10.0;
     const PlanResult result = recshard.plan(task);
@@ -470,7 +321,7 @@ TEST(HostMemory, IsSharedOutByRecshard) {
 }
 
 TEST(HostMemory, IsPartOfTheFingerprint) {
-  Task task = drawn_task(5, 0.2);
+  Task task = hosted_task(5, 0.2);
   const CostModels models = builtin_weights();
   const std::uint64_t before = fingerprint(task, {}, models);
   task.host.of_node = true;
@@ -490,13 +341,13 @@ TEST(HostMemory, IsPartOfTheFingerprint) {
 }
 
 TEST(HostMemory, IsRefusedWhereIdsAreDeduplicated) {
-  Task task = drawn_task(5, 0.2);
+  Task task = hosted_task(5, 0.2);
   task.exchange.deduplicate_ids = true;
   EXPECT_THROW((void)planner_of(Effort::kFast).plan(task), Error);
 }
 
 TEST(HostMemory, IsKeptWhenAJobIsReplanned) {
-  const Task task = drawn_task(8, 0.3);
+  const Task task = hosted_task(8, 0.3);
   const Planner planner = planner_of(Effort::kFast);
   const PlanResult running = planner.plan(task);
   ASSERT_TRUE(running.plan);
