@@ -4,7 +4,9 @@
 #include <iterator>
 #include <limits>
 #include <memory>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/base/message_text.h"
@@ -15,6 +17,7 @@
 #include "neuroshard/weights.h"
 #include "weights/collection/collect_samples.h"
 #include "weights/collection/cost_sources.h"
+#include "weights/collection/placed_shards.h"
 #include "weights/collection/sample_draws.h"
 #include "weights/lookups/table_population.h"
 #include "weights/lookups/wide_population.h"
@@ -25,6 +28,9 @@ namespace {
 
 constexpr int kTablesOfAKind = 200;
 constexpr std::size_t kTrainingSamples = 9000;
+constexpr std::size_t kPlacedTasks = 300;
+constexpr int kFirstEpochs = 4;
+constexpr int kEpochs = 10;
 constexpr std::size_t kChoiceSamples = 300;  // By which the nearest hardware is chosen.
 constexpr std::size_t kTestSamples = 600;
 constexpr std::size_t kCommTests = 60;
@@ -57,20 +63,34 @@ ComputeDrawOptions draw_of(std::size_t sample) {
           .samples = sample % 5 == 4 ? Samples::kShares : Samples::kIterations};
 }
 
-ComputeSamples drawn_samples(const GpuSpec& gpu, std::size_t count, std::uint64_t seed) {
-  ComputeSamples samples;
-  samples.tables = drawn_tables(seed);
-  const auto source = make_analytic_compute_source(gpu, samples.tables, kDefaultBatchSize);
+std::vector<DrawnShard> drawn_shards(std::span<const Table> tables, std::size_t count,
+                                     std::uint64_t seed) {
+  std::vector<DrawnShard> shards;
   for (std::size_t i = 0; i < count; ++i) {
     Random random(seed, i + 1);
     const ComputeDrawOptions draw = draw_of(i);
-    const std::vector<int> ids = draw_shard(samples.tables, draw, random);
-    samples.served.push_back(draw_served_samples(draw.samples, random));
-    source->serve(samples.served.back());
-    samples.table_ids.insert(samples.table_ids.end(), ids.begin(), ids.end());
-    samples.offsets.push_back(samples.table_ids.size());
-    samples.cost_ms.push_back(static_cast<float>(source->cost_ms(ids)));
+    std::vector<int> ids = draw_shard(tables, draw, random);
+    shards.push_back({std::move(ids), draw_served_samples(draw.samples, random)});
   }
+  return shards;
+}
+
+/// Adds shards to samples of the same tables.
+void price(const GpuSpec& gpu, std::span<const DrawnShard> shards, ComputeSamples& samples) {
+  const auto source = make_analytic_compute_source(gpu, samples.tables, kDefaultBatchSize);
+  for (const DrawnShard& shard : shards) {
+    samples.served.push_back(shard.served);
+    source->serve(shard.served);
+    samples.table_ids.insert(samples.table_ids.end(), shard.ids.begin(), shard.ids.end());
+    samples.offsets.push_back(samples.table_ids.size());
+    samples.cost_ms.push_back(static_cast<float>(source->cost_ms(shard.ids)));
+  }
+}
+
+ComputeSamples drawn_samples(const GpuSpec& gpu, std::size_t count, std::uint64_t seed) {
+  ComputeSamples samples;
+  samples.tables = drawn_tables(seed);
+  price(gpu, drawn_shards(samples.tables, count, seed), samples);
   return samples;
 }
 
@@ -82,12 +102,25 @@ ComputeSamples first_of(ComputeSamples samples, std::size_t count) {
   return samples;
 }
 
-TrainingOptions options_of_scaling() {
+TrainingOptions options_of_scaling(int epochs) {
   TrainingOptions options = calibration_options();
-  options.epochs = 10;
+  options.epochs = epochs;
   options.batch = 64;
+  options.learning_rate = 1e-3;
   options.threads = 1;
   return options;
+}
+
+/// Trained twice: on drawn shards, then also on those that a search by the first would come to.
+ComputeModel scaled_compute(const CostModels& trained, const GpuSpec& gpu, ComputeSamples samples) {
+  CostModels first = trained;
+  first.compute =
+      training::trained_from(trained.compute, samples, options_of_scaling(kFirstEpochs));
+  const std::unique_ptr<Backend> backend = make_cpu_backend(first);
+  price(gpu,
+        draw_placed_shards(*backend, samples.tables, kMaxDimOfSamples, kPlacedTasks, kTrainingSeed),
+        samples);
+  return training::trained_from(first.compute, samples, options_of_scaling(kEpochs));
 }
 
 /// In the network that the communication models know, from which models_for() changes it.
@@ -147,11 +180,11 @@ std::string percent(double share) { return format_number(100.0 * share, 1) + " %
 }  // namespace
 
 CostModels scaled_weights(const Hardware& hardware) {
-  const ComputeSamples samples = drawn_samples(hardware.gpu, kTrainingSamples, kTrainingSeed);
+  ComputeSamples samples = drawn_samples(hardware.gpu, kTrainingSamples, kTrainingSeed);
   const std::string_view nearest = nearest_hardware(first_of(samples, kChoiceSamples));
   const CostModels& trained = builtin_weights(nearest);
   CostModels models = trained;
-  models.compute = training::trained_from(trained.compute, samples, options_of_scaling());
+  models.compute = scaled_compute(trained, hardware.gpu, std::move(samples));
   models.all_reduce = all_reduces(hardware.gpu, hardware_named(nearest).network);
   models.metadata = kept_metadata(trained);
   set_hardware_network(models, hardware.network.nodes());
