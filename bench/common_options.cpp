@@ -8,22 +8,17 @@
 #include "neuroshard/backend.h"
 #include "neuroshard/cuda_backend.h"
 #include "neuroshard/weights.h"
+#include "tools/command_line/options.h"
 
 namespace neuroshard::bench {
 
 void add_common_options(CLI::App& command, CommonOptions& options) {
-  command
-      .add_option("--data", options.data,
-                  "Folder of tables, tasks, checkpoints and published plans")
-      ->type_name("FOLDER")
-      ->capture_default_str();
-  command
-      .add_option("--weights", options.weights,
-                  "Weights file, 'builtin', or 'checkpoints': those in --data")
-      ->type_name("FILE")
-      ->capture_default_str();
-  command.add_option("--json", options.json, "File for results, as Google Benchmark writes them")
-      ->type_name("FILE");
+  const command_line::OptionGroup general(command);
+  general.with_default("--data", "FOLDER", options.data,
+                       "Folder of tables, tasks, checkpoints and published plans");
+  general.with_default("--weights", "FILE", options.weights,
+                       "Weights file, 'builtin', or 'checkpoints': those in --data");
+  general.add("--json", "FILE", options.json, "File for results, as Google Benchmark writes them");
 }
 
 CostModels load_models(const CommonOptions& options) {
@@ -32,26 +27,24 @@ CostModels load_models(const CommonOptions& options) {
 }
 
 void add_set_options(CLI::App& command, SetOptions& options, const std::string& default_sets) {
-  command
-      .add_option("--sets", options.names,
-                  "Task sets of --data, e.g. 4gpu_dim128 (default: " + default_sets + ")")
-      ->delimiter(',')
-      ->type_name("NAME,...");
-  command.add_option("--tasks", options.max_tasks, "Most tasks of each set")
+  const command_line::OptionGroup general(command);
+  general
+      .add("--sets", "NAME,...", options.names,
+           "Task sets of --data, e.g. 4gpu_dim128 (default: " + default_sets + ")")
+      ->delimiter(',');
+  general.add("--tasks", options.max_tasks, "Most tasks of each set")
       ->check(CLI::Range(std::size_t{1}, std::size_t{1000000}));
 }
 
 void add_table_set_options(CLI::App& command, TableSetOptions& options, int least_devices,
                            const std::string& folder_option) {
-  command.add_option(folder_option, options.folder, "Folder of table sets")
-      ->type_name("FOLDER")
-      ->capture_default_str();
-  command.add_option("--sets", options.names, "Table sets; default: all")->delimiter(',');
-  command.add_option("--devices", options.devices, "Device counts")
+  const command_line::OptionGroup general(command);
+  general.with_default(folder_option, "FOLDER", options.folder, "Folder of table sets");
+  general.add("--sets", options.names, "Table sets; default: all")->delimiter(',');
+  general.with_default("--devices", options.devices, "Device counts")
       ->delimiter(',')
-      ->check(CLI::Range(least_devices, kMaxDevices))
-      ->capture_default_str();
-  command.add_option("--memory-gb", options.memory_gib, "GiB of a device")->capture_default_str();
+      ->check(CLI::Range(least_devices, kMaxDevices));
+  general.with_default("--memory-gb", options.memory_gib, "GiB of a device");
 }
 
 CLI::Validator seconds_between(double least, double most) {
@@ -68,13 +61,12 @@ CLI::Validator seconds_between(double least, double most) {
 }
 
 void add_search_options(CLI::App& command, SearchOptions& options) {
-  const auto add = [&](const char* name, int& value, const char* description) {
-    command.add_option(name, value, description)->capture_default_str()->group("Search");
-  };
-  add("--beam-width", options.beam_width, "States kept per level");
-  add("--candidates", options.candidates, "Tables tried per state, by size and by cost");
-  add("--max-splits", options.max_splits, "Levels of column splits");
-  add("--grid-steps", options.grid_steps, "Limits on a device's dim sum");
+  const command_line::OptionGroup search(command, "Search");
+  search.with_default("--beam-width", options.beam_width, "States kept per level");
+  search.with_default("--candidates", options.candidates,
+                      "Tables tried per state, by size and by cost");
+  search.with_default("--max-splits", options.max_splits, "Levels of column splits");
+  search.with_default("--grid-steps", options.grid_steps, "Limits on a device's dim sum");
 }
 
 std::string text_of(const SearchOptions& options) {

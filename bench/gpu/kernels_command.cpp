@@ -18,6 +18,7 @@
 #include "cuda/device/current_device.h"
 #include "neuroshard/cuda_backend.h"
 #include "neuroshard/error.h"
+#include "tools/command_line/options.h"
 #include "weights/files/atomic_file.h"
 
 namespace neuroshard::bench {
@@ -156,20 +157,16 @@ void add_kernels_command(CLI::App& program, Action& chosen) {
   CLI::App* command = program.add_subcommand("kernels", "Time of each CUDA kernel on the GPU");
   command->footer(kKernelsFooter);
   add_common_options(*command, options->common);
-  command->add_option("--repetitions", options->repetitions, "Measurements of each case")
-      ->check(CLI::Range(1, 1000))
-      ->capture_default_str();
-  command->add_option("--min-seconds", options->min_seconds, "Time of one measurement")
-      ->check(seconds_between(1e-6, 3600.0))
-      ->capture_default_str();
-  command->add_flag("--loads-only", options->loads_only, "Only the loads from shared memory");
-  command->add_flag("--host-rows", options->host_rows,
-                    "Only the speed of scattered rows from the host's memory, and back");
-  command->add_option("--only", options->only, "Only kernels whose names have this text")
-      ->type_name("TEXT");
-  command->callback([options, &chosen] {
-    chosen = [options](std::ostream& out) { run_kernels(*options, out); };
-  });
+  const command_line::OptionGroup general(*command);
+  general.with_default("--repetitions", options->repetitions, "Measurements of each case")
+      ->check(CLI::Range(1, 1000));
+  general.with_default("--min-seconds", options->min_seconds, "Time of one measurement")
+      ->check(seconds_between(1e-6, 3600.0));
+  general.flag("--loads-only", options->loads_only, "Only the loads from shared memory");
+  general.flag("--host-rows", options->host_rows,
+               "Only the speed of scattered rows from the host's memory, and back");
+  general.add("--only", "TEXT", options->only, "Only kernels whose names have this text");
+  command_line::run_if_given(*command, chosen, options, run_kernels);
 }
 
 }  // namespace neuroshard::bench

@@ -24,6 +24,7 @@
 #include "neuroshard/simulator.h"
 #include "neuroshard/task_models.h"
 #include "neuroshard/weights.h"
+#include "tools/command_line/options.h"
 #include "weights/collection/analytic_plan_cost.h"
 
 namespace neuroshard::bench {
@@ -96,9 +97,7 @@ void run_judge(const JudgeCommand& options, std::ostream& out) {
   std::vector<std::string> head = {"case", "devices", "judge ms", "plans priced"};
   if (analytic) head.emplace_back("bound ms");
   for (const std::string& effort : options.efforts) {
-    PlannerOptions of_planner;
-    of_planner.effort = effort_from_name(effort);
-    of_planner.threads = 1;
+    PlannerOptions of_planner{.effort = effort_from_name(effort), .threads = 1};
     planners.emplace_back(models, of_planner);
     head.push_back(effort);
   }
@@ -167,28 +166,23 @@ void add_judge_command(CLI::App& program, Action& chosen) {
       program.add_subcommand("judge", "How far plans are from the cheapest that is known");
   command->footer(kJudgeFooter);
   add_table_set_options(*command, options->cases, 2);
-  command->add_option("--seconds", options->judge.seconds, "CPU time of the judge for each case")
-      ->capture_default_str()
+  const command_line::OptionGroup general(*command);
+  general.with_default("--seconds", options->judge.seconds, "CPU time of the judge for each case")
       ->check(seconds_between(0.01, 86400.0));
-  command->add_option("--seed", options->judge.seed, "Seed of the judge and of random tasks")
-      ->capture_default_str();
-  command->add_option("--prices", options->prices, "Prices that plans are judged by")
-      ->capture_default_str()
+  general.with_default("--seed", options->judge.seed, "Seed of the judge and of random tasks");
+  general.with_default("--prices", options->prices, "Prices that plans are judged by")
       ->check(CLI::IsMember({"predicted", "analytic"}));
-  command->add_option("--efforts", options->efforts, "Efforts whose plans are judged")
-      ->capture_default_str()
+  general.with_default("--efforts", options->efforts, "Efforts whose plans are judged")
       ->delimiter(',');
-  command
-      ->add_option("--random-tasks", options->random_tasks,
-                   "Drawn tasks on each number of devices, in place of table sets")
-      ->capture_default_str()
+  general
+      .with_default("--random-tasks", options->random_tasks,
+                    "Drawn tasks on each number of devices, in place of table sets")
       ->check(CLI::Range(0, 1000000));
-  command
-      ->add_option("--full", options->full,
-                   "Share of all memory that the tables take, in place of --memory-gb")
+  general
+      .add("--full", options->full,
+           "Share of all memory that the tables take, in place of --memory-gb")
       ->check(CLI::Range(0.01, 1.0));
-  command->callback(
-      [options, &chosen] { chosen = [options](std::ostream& out) { run_judge(*options, out); }; });
+  command_line::run_if_given(*command, chosen, options, run_judge);
 }
 
 }  // namespace neuroshard::bench

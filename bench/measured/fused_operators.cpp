@@ -27,10 +27,9 @@ std::string unpacked(const std::filesystem::path& path) {
 
 /// [rows, dim, lookups of the batch, [distinct rows by bin of the access histogram]].
 Table measured_table(const json& fields, std::int64_t batch) {
-  Table table;
-  table.rows = fields.at(0).get<std::int64_t>();
-  table.dim = fields.at(1).get<int>();
-  table.pooling_factor = fields.at(2).get<double>() / static_cast<double>(batch);
+  Table table{.rows = fields.at(0).get<std::int64_t>(),
+              .dim = fields.at(1).get<int>(),
+              .pooling_factor = fields.at(2).get<double>() / static_cast<double>(batch)};
   const auto rows_by_bin = fields.at(3).get<std::vector<double>>();
   if (rows_by_bin.size() > table.access_histogram.size()) throw Error("a table has too many bins");
   double distinct = 0.0;

@@ -11,6 +11,7 @@
 #include "bench/measured/analytic_times.h"
 #include "bench/measured/measurements.h"
 #include "bench/measured/term_accuracy.h"
+#include "tools/command_line/options.h"
 
 namespace neuroshard::bench {
 namespace {
@@ -66,11 +67,10 @@ void add_measured_command(CLI::App& program, Action& chosen) {
   CLI::App* command =
       program.add_subcommand("measured", "Analytic costs beside published measurements");
   command->footer(kMeasuredFooter);
-  command->add_option("--data", options->data, "Folder of the measurements")->capture_default_str();
-  command->add_flag("--rows", options->rows, "Also list each measurement");
-  command->callback([options, &chosen] {
-    chosen = [options](std::ostream& out) { run_measured(*options, out); };
-  });
+  const command_line::OptionGroup general(*command);
+  general.with_default("--data", options->data, "Folder of the measurements");
+  general.flag("--rows", options->rows, "Also list each measurement");
+  command_line::run_if_given(*command, chosen, options, run_measured);
 }
 
 }  // namespace neuroshard::bench

@@ -61,10 +61,9 @@ MeasuredTime measured_operator(const CsvRow& row) {
   MeasuredOperator what{.gpu = row.converted("gpu", gpu_named),
                         .pass = static_cast<OperatorPass>(row.one_of("pass", kPasses)),
                         .batch = row.integer("batch", 1, kMaxBatchSize)};
-  Table table;
-  table.rows = row.integer("rows", 1, kMaxRows);
-  table.dim = static_cast<int>(row.integer("dim", kDimMultiple, kMaxDim));
-  table.pooling_factor = row.positive("pooling_factor");
+  Table table{.rows = row.integer("rows", 1, kMaxRows),
+              .dim = static_cast<int>(row.integer("dim", kDimMultiple, kMaxDim)),
+              .pooling_factor = row.positive("pooling_factor")};
   table.memory.optimizer = row.converted("optimizer", optimizer_from_name);
   const double exponent = row.positive("zipf_exponent");
   table.access_histogram = row.converted("zipf_exponent", [&](const std::string&) {

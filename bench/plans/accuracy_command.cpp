@@ -12,6 +12,7 @@
 #include "neuroshard/planner.h"
 #include "neuroshard/task_models.h"
 #include "neuroshard/weights.h"
+#include "tools/command_line/options.h"
 
 namespace neuroshard::bench {
 namespace {
@@ -89,8 +90,7 @@ void run_accuracy(const AccuracyOptions& options, std::ostream& out) {
   PlanAccuracy all_uniform(options.hardware);
   PlanAccuracy all_searched(options.hardware);
   for (const int devices : options.devices) {
-    Task of_devices;
-    of_devices.devices = devices;
+    Task of_devices{.devices = devices};
     const auto backend =
         make_cpu_backend(models_for(models, comm_setting(of_devices, hardware_network(models))));
     const auto add_rows = [&](std::vector<PlanCase> cases, const std::string& tables) {
@@ -129,37 +129,24 @@ void add_accuracy_command(CLI::App& program, Action& chosen) {
   CLI::App* command = program.add_subcommand(
       "accuracy", "How well weights predict whole plans of public models' tables");
   command->footer(kAccuracyFooter);
-  command->add_option("--data", options->data, "Folder of task files")
-      ->type_name("FOLDER")
-      ->capture_default_str();
-  command->add_option("--weights", options->weights, "Weights file, or 'builtin'")
-      ->type_name("FILE")
-      ->capture_default_str();
-  command
-      ->add_option("--hardware", options->hardware,
-                   "Hardware of built-in weights, and of the datasheets that price plans")
-      ->type_name("NAME")
-      ->capture_default_str();
-  command->add_option("--devices", options->devices, "Device counts")
+  const command_line::OptionGroup general(*command);
+  general.with_default("--data", "FOLDER", options->data, "Folder of task files");
+  general.with_default("--weights", "FILE", options->weights, "Weights file, or 'builtin'");
+  general.with_default("--hardware", "NAME", options->hardware,
+                       "Hardware of built-in weights, and of the datasheets that price plans");
+  general.with_default("--devices", options->devices, "Device counts")
       ->delimiter(',')
-      ->check(CLI::Range(1, kMaxDevices))
-      ->capture_default_str();
-  command->add_option("--memory-gb", options->memory_gib, "GiB of a device")->capture_default_str();
-  command->add_option("--random-tasks", options->random_tasks, "Random tasks per device count")
-      ->check(CLI::Range(0, 100000))
-      ->capture_default_str();
-  command->add_option("--seed", options->seed, "Seed of random tasks")->capture_default_str();
-  command->add_option("--effort", options->effort, "Effort of the search")->capture_default_str();
-  command
-      ->add_option(
-          "--weight-type", options->weight_type,
-          "Weights of all tables, or '" + std::string(kMixedTypes) + "': all types in turn")
-      ->type_name("NAME")
-      ->capture_default_str();
-  command->add_flag("--no-search", options->no_search, "Leave out the search's plans");
-  command->callback([options, &chosen] {
-    chosen = [options](std::ostream& out) { run_accuracy(*options, out); };
-  });
+      ->check(CLI::Range(1, kMaxDevices));
+  general.with_default("--memory-gb", options->memory_gib, "GiB of a device");
+  general.with_default("--random-tasks", options->random_tasks, "Random tasks per device count")
+      ->check(CLI::Range(0, 100000));
+  general.with_default("--seed", options->seed, "Seed of random tasks");
+  general.with_default("--effort", options->effort, "Effort of the search");
+  general.with_default(
+      "--weight-type", "NAME", options->weight_type,
+      "Weights of all tables, or '" + std::string(kMixedTypes) + "': all types in turn");
+  general.flag("--no-search", options->no_search, "Leave out the search's plans");
+  command_line::run_if_given(*command, chosen, options, run_accuracy);
 }
 
 }  // namespace neuroshard::bench

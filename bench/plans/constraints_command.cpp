@@ -20,6 +20,7 @@
 #include "neuroshard/error.h"
 #include "neuroshard/planner.h"
 #include "neuroshard/weights.h"
+#include "tools/command_line/options.h"
 
 namespace neuroshard::bench {
 namespace {
@@ -349,25 +350,21 @@ void add_constraints_command(CLI::App& program, Action& chosen) {
       "constraints", "Cost of rules, groups, links and devices that differ to the search");
   command->footer(kConstraintsFooter);
   add_table_set_options(*command, options->cases);
-  command->add_option("--data", options->golden, "Folder of the golden data")
-      ->capture_default_str();
-  command
-      ->add_option("--golden-tasks", options->golden_tasks,
-                   "Also plan this many tasks of each published set")
-      ->check(CLI::Range(0, 100000))
-      ->capture_default_str();
-  command
-      ->add_option("--variants", options->variants, "Variants, some of those below; default: all")
+  const command_line::OptionGroup general(*command);
+  general.with_default("--data", options->golden, "Folder of the golden data");
+  general
+      .with_default("--golden-tasks", options->golden_tasks,
+                    "Also plan this many tasks of each published set")
+      ->check(CLI::Range(0, 100000));
+  general.add("--variants", options->variants, "Variants, some of those below; default: all")
       ->delimiter(',');
-  command->add_option("--effort", options->effort, "Effort of the search")->capture_default_str();
-  command->add_option("--cuts", options->cuts, "Cuts of all plans")->capture_default_str();
-  command->add_option("--rounds", options->rounds, "Rounds of each case, whose median time counts")
-      ->check(CLI::Range(1, 1000))
-      ->capture_default_str();
-  command->add_flag("--list", options->list, "Also print a line for each case");
-  command->callback([options, &chosen] {
-    chosen = [options](std::ostream& out) { run_constraints(*options, out); };
-  });
+  general.with_default("--effort", options->effort, "Effort of the search");
+  general.with_default("--cuts", options->cuts, "Cuts of all plans");
+  general
+      .with_default("--rounds", options->rounds, "Rounds of each case, whose median time counts")
+      ->check(CLI::Range(1, 1000));
+  general.flag("--list", options->list, "Also print a line for each case");
+  command_line::run_if_given(*command, chosen, options, run_constraints);
 }
 
 }  // namespace neuroshard::bench

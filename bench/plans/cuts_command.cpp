@@ -23,6 +23,7 @@
 #include "neuroshard/planner.h"
 #include "neuroshard/weights.h"
 #include "tools/charts/bar_chart.h"
+#include "tools/command_line/options.h"
 #include "weights/collection/analytic_plan_cost.h"
 #include "weights/files/atomic_file.h"
 
@@ -293,22 +294,18 @@ void add_cuts_command(CLI::App& program, Action& chosen) {
   CLI::App* command = program.add_subcommand("cuts", "Gain of replicas and row blocks");
   command->footer(kCutsFooter);
   add_table_set_options(*command, options->cases);
-  command->add_option("--effort", options->effort, "Effort of the search")->capture_default_str();
-  command
-      ->add_option("--replica-gradients", options->replica_gradients,
-                   "dense, or touched: compare both")
-      ->capture_default_str();
-  command
-      ->add_option("--random-tasks", options->random_tasks,
-                   "Random tasks per device count, in place of the table sets: small and large "
-                   "tables, one dim in eight no power of two")
-      ->check(CLI::Range(0, 100000))
-      ->capture_default_str();
-  command->add_option("--seed", options->seed, "Seed of random tasks")->capture_default_str();
-  command->add_option("--svg", options->svg, "Draw the ratios by set and devices")
-      ->type_name("FILE");
-  command->callback(
-      [options, &chosen] { chosen = [options](std::ostream& out) { run_cuts(*options, out); }; });
+  const command_line::OptionGroup general(*command);
+  general.with_default("--effort", options->effort, "Effort of the search");
+  general.with_default("--replica-gradients", options->replica_gradients,
+                       "dense, or touched: compare both");
+  general
+      .with_default("--random-tasks", options->random_tasks,
+                    "Random tasks per device count, in place of the table sets: small and large "
+                    "tables, one dim in eight no power of two")
+      ->check(CLI::Range(0, 100000));
+  general.with_default("--seed", options->seed, "Seed of random tasks");
+  general.add("--svg", "FILE", options->svg, "Draw the ratios by set and devices");
+  command_line::run_if_given(*command, chosen, options, run_cuts);
 }
 
 }  // namespace neuroshard::bench

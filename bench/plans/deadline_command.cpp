@@ -16,6 +16,7 @@
 #include "neuroshard/error.h"
 #include "neuroshard/planner.h"
 #include "neuroshard/weights.h"
+#include "tools/command_line/options.h"
 
 namespace neuroshard::bench {
 namespace {
@@ -130,19 +131,15 @@ void add_deadline_command(CLI::App& program, Action& chosen) {
   CLI::App* command = program.add_subcommand("deadline", "How late plans with a deadline come");
   command->footer(kDeadlineFooter);
   add_table_set_options(*command, options->cases, 1, "--data");
-  command->add_option("--plans", options->plans, "Least number of plans")
-      ->check(CLI::Range(1, 10000000))
-      ->capture_default_str();
-  command->add_option("--deadlines-ms", options->deadlines_ms, "Deadlines")
+  const command_line::OptionGroup general(*command);
+  general.with_default("--plans", options->plans, "Least number of plans")
+      ->check(CLI::Range(1, 10000000));
+  general.with_default("--deadlines-ms", options->deadlines_ms, "Deadlines")
       ->delimiter(',')
-      ->check(CLI::Range(0.0, 1e6))
-      ->capture_default_str();
-  command->add_option("--threads", options->threads, "Threads of one plan")
-      ->check(CLI::Range(1, 1024))
-      ->capture_default_str();
-  command->callback([options, &chosen] {
-    chosen = [options](std::ostream& out) { run_deadline(*options, out); };
-  });
+      ->check(CLI::Range(0.0, 1e6));
+  general.with_default("--threads", options->threads, "Threads of one plan")
+      ->check(CLI::Range(1, 1024));
+  command_line::run_if_given(*command, chosen, options, run_deadline);
 }
 
 }  // namespace neuroshard::bench

@@ -15,6 +15,7 @@
 #include "neuroshard/error.h"
 #include "neuroshard/planner.h"
 #include "neuroshard/weights.h"
+#include "tools/command_line/options.h"
 
 namespace neuroshard::bench {
 namespace {
@@ -165,8 +166,7 @@ double most_fetch_ms(const PlanCost& cost) {
 }
 
 void report_hosts(const HostOptions& options, std::ostream& out) {
-  PlannerOptions planning;
-  planning.effort = effort_from_name(options.effort);
+  PlannerOptions planning{.effort = effort_from_name(options.effort)};
   const Planner planner(builtin_weights(), planning);
   const Planner recshard(builtin_weights(), {.algorithm = Algorithm::kRecshard});
   MarkdownTable table({"case", "devices", "GiB", "whole", "one", "least", "plan", "plan / least",
@@ -235,12 +235,11 @@ void add_host_command(CLI::App& program, Action& chosen) {
       "host", "Tables that are larger than all HBM: share that comes from hosts' memory");
   command->footer(kHostFooter);
   add_table_set_options(*command, options->cases);
-  command->add_option("--link-gb-s", options->link_gb_s, "Bandwidth between a device and its host")
+  const command_line::OptionGroup general(*command);
+  general.add("--link-gb-s", options->link_gb_s, "Bandwidth between a device and its host")
       ->check(CLI::Range(kLeastGbPerSecond, kMostGbPerSecond));
-  command->add_option("--effort", options->effort, "Effort of the search: fast, default, thorough");
-  command->callback([options, &chosen] {
-    chosen = [options](std::ostream& out) { report_hosts(*options, out); };
-  });
+  general.add("--effort", options->effort, "Effort of the search: fast, default, thorough");
+  command_line::run_if_given(*command, chosen, options, report_hosts);
 }
 
 }  // namespace neuroshard::bench

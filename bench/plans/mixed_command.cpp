@@ -17,6 +17,7 @@
 #include "neuroshard/error.h"
 #include "neuroshard/planner.h"
 #include "neuroshard/weights.h"
+#include "tools/command_line/options.h"
 #include "weights/collection/analytic_plan_cost.h"
 
 namespace neuroshard::bench {
@@ -168,18 +169,15 @@ void add_mixed_command(CLI::App& program, Action& chosen) {
       program.add_subcommand("mixed", "Gain of plans that know which devices are fast");
   command->footer(kMixedFooter);
   add_table_set_options(*command, options->cases, 2);
-  command->add_option("--gpus", options->gpus, "Two GPUs of the analytic costs, the slower first")
-      ->delimiter(',')
-      ->capture_default_str();
-  command->add_option("--network", options->network, "Network of the analytic costs")
-      ->capture_default_str();
-  command->add_option("--effort", options->effort, "Effort of the search")->capture_default_str();
-  command->add_option("--cuts", options->cuts, "Cuts of all plans")->capture_default_str();
-  command->add_option("--threads", options->threads, "Threads of one plan")
-      ->check(CLI::Range(1, 1024))
-      ->capture_default_str();
-  command->callback(
-      [options, &chosen] { chosen = [options](std::ostream& out) { run_mixed(*options, out); }; });
+  const command_line::OptionGroup general(*command);
+  general.with_default("--gpus", options->gpus, "Two GPUs of the analytic costs, the slower first")
+      ->delimiter(',');
+  general.with_default("--network", options->network, "Network of the analytic costs");
+  general.with_default("--effort", options->effort, "Effort of the search");
+  general.with_default("--cuts", options->cuts, "Cuts of all plans");
+  general.with_default("--threads", options->threads, "Threads of one plan")
+      ->check(CLI::Range(1, 1024));
+  command_line::run_if_given(*command, chosen, options, run_mixed);
 }
 
 }  // namespace neuroshard::bench

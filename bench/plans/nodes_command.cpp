@@ -17,6 +17,7 @@
 #include "neuroshard/error.h"
 #include "neuroshard/planner.h"
 #include "neuroshard/weights.h"
+#include "tools/command_line/options.h"
 #include "weights/collection/analytic_plan_cost.h"
 
 namespace neuroshard::bench {
@@ -108,16 +109,13 @@ void add_nodes_command(CLI::App& program, Action& chosen) {
   CLI::App* command = program.add_subcommand("nodes", "Gain of plans that know links of nodes");
   command->footer(kNodesFooter);
   add_table_set_options(*command, options->cases);
-  command->add_option("--effort", options->effort, "Effort of the search")->capture_default_str();
-  command->add_option("--cuts", options->cuts, "Cuts of both plans")->capture_default_str();
-  command->add_option("--devices-per-node", options->devices_per_node, "Devices of a node")
-      ->check(CLI::Range(1, kMaxDevices))
-      ->capture_default_str();
+  const command_line::OptionGroup general(*command);
+  general.with_default("--effort", options->effort, "Effort of the search");
+  general.with_default("--cuts", options->cuts, "Cuts of both plans");
+  general.with_default("--devices-per-node", options->devices_per_node, "Devices of a node")
+      ->check(CLI::Range(1, kMaxDevices));
   const auto add_link = [&](const char* name, double& gb_s, const char* help) {
-    command->add_option(name, gb_s, help)
-        ->type_name("GB/s")
-        ->check(CLI::Range(0.0, kMostGbPerSecond))
-        ->capture_default_str();
+    general.with_default(name, "GB/s", gb_s, help)->check(CLI::Range(0.0, kMostGbPerSecond));
   };
   add_link("--in-node-gb-s", options->links.in_node_gb_s,
            "Bandwidth of a device in its node; 0: NVLink 3");
@@ -125,8 +123,7 @@ void add_nodes_command(CLI::App& program, Action& chosen) {
            "Bandwidth of a device to other nodes; 0: HDR InfiniBand");
   add_link("--node-gb-s", options->links.node_gb_s,
            "Bandwidth of a node to other nodes; 0: no limit");
-  command->callback(
-      [options, &chosen] { chosen = [options](std::ostream& out) { run_nodes(*options, out); }; });
+  command_line::run_if_given(*command, chosen, options, run_nodes);
 }
 
 }  // namespace neuroshard::bench

@@ -11,6 +11,7 @@
 #include "bench/plans/plan_latency.h"
 #include "bench/plans/plan_report.h"
 #include "neuroshard/error.h"
+#include "tools/command_line/options.h"
 #include "weights/files/atomic_file.h"
 
 namespace neuroshard::bench {
@@ -134,36 +135,32 @@ void add_plan_command(CLI::App& program, Action& chosen) {
   command->footer(kPlanFooter);
   add_common_options(*command, options->common);
   add_set_options(*command, options->sets, "tasks that have published plans");
+  const command_line::OptionGroup general(*command);
   const auto list = [&](const char* name, auto& values, const char* description) {
-    return command->add_option(name, values, description)->delimiter(',')->capture_default_str();
+    return general.with_default(name, values, description)->delimiter(',');
   };
   list("--backends", options->backends, "Backends");
   list("--threads", options->threads, "Threads of one plan")->check(CLI::Range(1, 1024));
   list("--concurrency", options->concurrency, "Callers at the same time")
       ->check(CLI::Range(1, 1024));
-  command->add_option("--batch", options->batch,
-                      "Also time plan_batch on this many tasks per call");
-  command->add_flag("--no-reuse", options->no_reuse,
-                    "Also time one thread that computes every placement anew");
+  general.add("--batch", options->batch, "Also time plan_batch on this many tasks per call");
+  general.flag("--no-reuse", options->no_reuse,
+               "Also time one thread that computes every placement anew");
   list("--searches", options->searches,
        "Efforts, or published; as_published is published without memory splits, which gives up "
        "where the published program does")
       ->check(CLI::IsMember(all_searches()));
-  command->add_option("--rounds", options->measurement.rounds, "Passes over each set")
-      ->check(CLI::Range(1, 10000))
-      ->capture_default_str();
-  command
-      ->add_option("--check", options->measurement.checked_by_scalar,
-                   "Tasks of each set that the scalar backend plans too, as a check")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
-  command->add_option("--task", options->task_file, "A task file instead of sets")
-      ->type_name("FILE");
-  command->add_option("--devices", options->devices, "Devices, for --task");
-  command->add_option("--memory-gb", options->memory_gb, "GiB of a device, for --task");
+  general.with_default("--rounds", options->measurement.rounds, "Passes over each set")
+      ->check(CLI::Range(1, 10000));
+  general
+      .with_default("--check", options->measurement.checked_by_scalar,
+                    "Tasks of each set that the scalar backend plans too, as a check")
+      ->check(CLI::NonNegativeNumber);
+  general.add("--task", "FILE", options->task_file, "A task file instead of sets");
+  general.add("--devices", options->devices, "Devices, for --task");
+  general.add("--memory-gb", options->memory_gb, "GiB of a device, for --task");
   add_search_options(*command, options->measurement.search);
-  command->callback(
-      [options, &chosen] { chosen = [options](std::ostream& out) { run_plan(*options, out); }; });
+  command_line::run_if_given(*command, chosen, options, run_plan);
 }
 
 }  // namespace neuroshard::bench

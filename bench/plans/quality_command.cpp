@@ -13,6 +13,7 @@
 #include "neuroshard/hardware.h"
 #include "neuroshard/policy_file.h"
 #include "tools/charts/bar_chart.h"
+#include "tools/command_line/options.h"
 #include "weights/collection/analytic_plan_cost.h"
 #include "weights/files/atomic_file.h"
 
@@ -192,52 +193,39 @@ void add_quality_command(CLI::App& program, Action& chosen) {
   command->footer(kQualityFooter);
   add_common_options(*command, options->common);
   add_set_options(*command, options->sets, "all");
-  command->add_option("--backend", options->planner.backend, "Backend")->capture_default_str();
-  command->add_option("--threads", options->planner.threads, "Threads of one plan")
-      ->check(CLI::Range(1, 1024))
-      ->capture_default_str();
-  command->add_option("--random-runs", options->random_runs, "Seeds of the random algorithm")
-      ->check(CLI::Range(1, 1000))
-      ->capture_default_str();
-  command
-      ->add_option("--policy", options->policies,
-                   "Policy file of dreamshard or autoshard; may be repeated. Without one, its "
-                   "algorithm is left out")
-      ->type_name("FILE")
+  const command_line::OptionGroup general(*command);
+  general.with_default("--backend", options->planner.backend, "Backend");
+  general.with_default("--threads", options->planner.threads, "Threads of one plan")
+      ->check(CLI::Range(1, 1024));
+  general.with_default("--random-runs", options->random_runs, "Seeds of the random algorithm")
+      ->check(CLI::Range(1, 1000));
+  general
+      .add("--policy", "FILE", options->policies,
+           "Policy file of dreamshard or autoshard; may be repeated. Without one, its "
+           "algorithm is left out")
       ->allow_extra_args(false);
-  command
-      ->add_option("--prices", options->prices,
-                   "Costs that plans are compared by: predicted ones, or analytic ones of an A100")
-      ->check(CLI::IsMember({"predicted", "analytic"}))
-      ->capture_default_str();
-  const std::string drawn = "Tasks drawn from the tables of --data, in place of --sets";
-  command->add_option("--max-dims", options->drawn.max_dims, "A set for each of these largest dims")
+  general
+      .with_default("--prices", options->prices,
+                    "Costs that plans are compared by: predicted ones, or analytic ones of an A100")
+      ->check(CLI::IsMember({"predicted", "analytic"}));
+  const command_line::OptionGroup drawn(
+      *command, "Tasks drawn from the tables of --data, in place of --sets");
+  drawn.add("--max-dims", options->drawn.max_dims, "A set for each of these largest dims")
+      ->delimiter(',');
+  drawn.with_default("--devices", options->drawn.devices, "Device counts")->delimiter(',');
+  drawn
+      .add("--task-tables", options->drawn.tables,
+           "Least and most tables of a task (default: 2.5 and 15 times the devices)")
       ->delimiter(',')
-      ->group(drawn);
-  command->add_option("--devices", options->drawn.devices, "Device counts")
-      ->delimiter(',')
-      ->capture_default_str()
-      ->group(drawn);
-  command
-      ->add_option("--task-tables", options->drawn.tables,
-                   "Least and most tables of a task (default: 2.5 and 15 times the devices)")
-      ->delimiter(',')
-      ->expected(2)
-      ->group(drawn);
-  command->add_option("--memory-gb", options->drawn.memory_gib, "GiB of a device")
-      ->capture_default_str()
-      ->group(drawn);
-  command->add_option("--svg", options->svg, "Chart of the relative costs")->type_name("FILE");
-  command
-      ->add_option(
-          "--chart", options->charted,
-          "An algorithm of the chart, as the table calls it; may be repeated (default: all)")
-      ->type_name("NAME")
+      ->expected(2);
+  drawn.with_default("--memory-gb", options->drawn.memory_gib, "GiB of a device");
+  general.add("--svg", "FILE", options->svg, "Chart of the relative costs");
+  general
+      .add("--chart", "NAME", options->charted,
+           "An algorithm of the chart, as the table calls it; may be repeated (default: all)")
       ->allow_extra_args(false);
   add_search_options(*command, options->planner.search);
-  command->callback([options, &chosen] {
-    chosen = [options](std::ostream& out) { run_quality(*options, out); };
-  });
+  command_line::run_if_given(*command, chosen, options, run_quality);
 }
 
 }  // namespace neuroshard::bench

@@ -16,6 +16,7 @@
 #include "core/base/random.h"
 #include "neuroshard/error.h"
 #include "neuroshard/task_file.h"
+#include "tools/command_line/options.h"
 #include "weights/files/read_file.h"
 
 namespace neuroshard::bench {
@@ -102,18 +103,14 @@ void add_read_command(CLI::App& program, Action& chosen) {
   const auto options = std::make_shared<ReadOptions>();
   CLI::App* command = program.add_subcommand("read", "Time to read tasks without histograms");
   command->footer(kReadFooter);
-  command->add_option("--data", options->data, "Folder of task files")
-      ->type_name("FOLDER")
-      ->capture_default_str();
-  command->add_option("--tables", options->tables, "Tables of drawn tasks")
+  const command_line::OptionGroup general(*command);
+  general.with_default("--data", "FOLDER", options->data, "Folder of task files");
+  general.with_default("--tables", options->tables, "Tables of drawn tasks")
       ->delimiter(',')
-      ->check(CLI::Range(1, 100000))
-      ->capture_default_str();
-  command->add_option("--rounds", options->rounds, "Times that each task is read")
-      ->check(CLI::Range(1, 10000))
-      ->capture_default_str();
-  command->callback(
-      [options, &chosen] { chosen = [options](std::ostream& out) { run_read(*options, out); }; });
+      ->check(CLI::Range(1, 100000));
+  general.with_default("--rounds", options->rounds, "Times that each task is read")
+      ->check(CLI::Range(1, 10000));
+  command_line::run_if_given(*command, chosen, options, run_read);
 }
 
 }  // namespace neuroshard::bench

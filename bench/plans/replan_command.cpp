@@ -22,6 +22,7 @@
 #include "neuroshard/error.h"
 #include "neuroshard/planner.h"
 #include "neuroshard/weights.h"
+#include "tools/command_line/options.h"
 
 namespace neuroshard::bench {
 namespace {
@@ -209,32 +210,28 @@ void add_replan_command(CLI::App& program, Action& chosen) {
       program.add_subcommand("replan", "Bytes that re-planning moves, and its cost");
   command->footer(kReplanFooter);
   add_table_set_options(*command, options->cases, 3);
-  command->add_option("--effort", options->effort, "Effort of the search")->capture_default_str();
-  command
-      ->add_option(
-          "--ms-per-moved-gb", options->ms_per_moved_gib,
-          "Price of a moved GiB, in place of a budget of 1.2 times the GiB that must be moved")
+  const command_line::OptionGroup general(*command);
+  general.with_default("--effort", options->effort, "Effort of the search");
+  general
+      .add("--ms-per-moved-gb", options->ms_per_moved_gib,
+           "Price of a moved GiB, in place of a budget of 1.2 times the GiB that must be moved")
       ->check(CLI::Range(0.0, 1e6));
-  command
-      ->add_option("--small-moves-share", options->small_moves_share,
-                   "Share of the tables' memory that may be moved if it pays")
-      ->check(CLI::Range(0.0, 1.0))
-      ->capture_default_str();
-  command
-      ->add_option(
+  general
+      .with_default("--small-moves-share", options->small_moves_share,
+                    "Share of the tables' memory that may be moved if it pays")
+      ->check(CLI::Range(0.0, 1.0));
+  general
+      .with_default(
           "--small-moves-gb", options->small_moves_gib,
           "GiB per device that may be moved in this way; with this and the share 0, nothing is")
-      ->check(CLI::Range(0.0, 1e6))
-      ->capture_default_str();
-  command->add_option("--threads", options->threads, "Threads of one plan")
-      ->check(CLI::Range(1, 1024))
-      ->capture_default_str();
-  command->add_option("--changes", options->changes, "Only changes whose names have these words");
-  command->add_flag("--bound", options->bound,
-                    "Also plan anew without replicas that the budget has no bytes for");
-  command->add_flag("--list", options->list, "Also list each case");
-  command->callback(
-      [options, &chosen] { chosen = [options](std::ostream& out) { run_replan(*options, out); }; });
+      ->check(CLI::Range(0.0, 1e6));
+  general.with_default("--threads", options->threads, "Threads of one plan")
+      ->check(CLI::Range(1, 1024));
+  general.add("--changes", options->changes, "Only changes whose names have these words");
+  general.flag("--bound", options->bound,
+               "Also plan anew without replicas that the budget has no bytes for");
+  general.flag("--list", options->list, "Also list each case");
+  command_line::run_if_given(*command, chosen, options, run_replan);
 }
 
 }  // namespace neuroshard::bench

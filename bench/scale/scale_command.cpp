@@ -8,6 +8,7 @@
 #include "bench/scale/child_process.h"
 #include "bench/scale/scale_report.h"
 #include "neuroshard/error.h"
+#include "tools/command_line/options.h"
 #include "weights/files/atomic_file.h"
 
 namespace neuroshard::bench {
@@ -173,8 +174,7 @@ void add_point_command(CLI::App& program, Action& chosen) {
   command->add_option("--backend", options->planner.backend);
   command->add_option("--threads", options->planner.threads);
   add_search_options(*command, options->planner.search);
-  command->callback(
-      [options, &chosen] { chosen = [options](std::ostream& out) { run_point(*options, out); }; });
+  command_line::run_if_given(*command, chosen, options, run_point);
 }
 
 }  // namespace
@@ -187,30 +187,32 @@ void add_scale_command(CLI::App& program, Action& chosen) {
       program.add_subcommand("scale", "How search time and memory grow with tables and devices");
   command->footer(kScaleFooter);
   add_common_options(*command, options->common);
+  const command_line::OptionGroup general(*command);
   const auto list = [&](const char* name, std::vector<int>& values, const char* description) {
-    return command->add_option(name, values, description)->delimiter(',')->capture_default_str();
+    return general.with_default(name, values, description)->delimiter(',');
   };
   list("--tables", options->tables, "Numbers of tables")->check(CLI::Range(1, 1000000));
   list("--devices", options->devices, "Numbers of devices")->check(CLI::Range(1, kMaxDevices));
-  const auto add = [&](const char* name, auto& value, const char* description) {
-    return command->add_option(name, value, description)->capture_default_str();
-  };
-  add("--with-devices", options->with_devices, "Devices, while tables vary")
+  general.with_default("--with-devices", options->with_devices, "Devices, while tables vary")
       ->check(CLI::Range(1, kMaxDevices));
-  add("--with-tables", options->with_tables, "Tables, while devices vary")
+  general.with_default("--with-tables", options->with_tables, "Tables, while devices vary")
       ->check(CLI::Range(1, 1000000));
-  add("--points", options->points, "Further sizes, TABLESxDEVICES")->delimiter(',');
-  add("--seconds", options->seconds, "Time for which a size is planned again and again")
+  general.with_default("--points", options->points, "Further sizes, TABLESxDEVICES")
+      ->delimiter(',');
+  general
+      .with_default("--seconds", options->seconds,
+                    "Time for which a size is planned again and again")
       ->check(seconds_between(0.0, 3600.0));
-  add("--limit-seconds", options->limit_seconds, "Time after which a size is ended")
+  general
+      .with_default("--limit-seconds", options->limit_seconds, "Time after which a size is ended")
       ->check(seconds_between(0.001, 86400.0));
-  add("--backend", options->planner.backend, "Backend");
-  add("--threads", options->planner.threads, "Threads of one plan")->check(CLI::Range(1, 1024));
-  add("--task-files", options->task_files, "Task files")->delimiter(',');
-  add("--svg", options->svg, "Chart of the times")->type_name("FILE");
+  general.with_default("--backend", options->planner.backend, "Backend");
+  general.with_default("--threads", options->planner.threads, "Threads of one plan")
+      ->check(CLI::Range(1, 1024));
+  general.with_default("--task-files", options->task_files, "Task files")->delimiter(',');
+  general.with_default("--svg", "FILE", options->svg, "Chart of the times");
   add_search_options(*command, options->planner.search);
-  command->callback(
-      [options, &chosen] { chosen = [options](std::ostream& out) { run_scale(*options, out); }; });
+  command_line::run_if_given(*command, chosen, options, run_scale);
 }
 
 }  // namespace neuroshard::bench

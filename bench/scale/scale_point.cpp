@@ -27,8 +27,7 @@ Task drawn_task(std::span<const Table> tables, int count, int devices, std::uint
   Random random(seed);
   std::vector<std::size_t> deck(tables.size());
   std::iota(deck.begin(), deck.end(), 0U);
-  Task task;
-  task.devices = devices;
+  Task task{.devices = devices};
   std::int64_t total = 0;
   std::int64_t largest = 0;
   for (int i = 0; i < count; ++i) {

@@ -11,6 +11,7 @@
 #include "bench/scoring/gpu_scorers.h"
 #include "bench/scoring/score_report.h"
 #include "bench/scoring/scoring_input.h"
+#include "tools/command_line/options.h"
 #include "weights/files/atomic_file.h"
 
 namespace neuroshard::bench {
@@ -117,42 +118,34 @@ void add_score_command(CLI::App& program, Action& chosen) {
   command->footer(kScoreFooter);
   add_common_options(*command, options->common);
   ScoreMeasurement& measurement = options->measurement;
-  command
-      ->add_option("--backends", options->backends,
-                   "Backends (default: all that run here; baselines are always timed)")
+  const command_line::OptionGroup general(*command);
+  general
+      .add("--backends", options->backends,
+           "Backends (default: all that run here; baselines are always timed)")
       ->delimiter(',');
-  command->add_option("--batches", measurement.batches, "Shards per call")
+  general.with_default("--batches", measurement.batches, "Shards per call")
       ->delimiter(',')
-      ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 26))
-      ->capture_default_str();
-  command->add_option("--threads", measurement.threads, "Threads, each with batches of its own")
+      ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 26));
+  general.with_default("--threads", measurement.threads, "Threads, each with batches of its own")
       ->delimiter(',')
-      ->check(CLI::Range(1, 1024))
-      ->capture_default_str();
-  command
-      ->add_option("--scalar-max-batch", measurement.scalar_max_batch,
-                   "Largest batch that the scalar backend is timed on")
-      ->capture_default_str();
-  command->add_option("--pieces", options->pieces, "Pieces to choose from")
-      ->check(CLI::Range(1, 10000000))
-      ->capture_default_str();
-  command->add_option("--per-shard", options->pieces_per_shard, "Pieces per shard")
-      ->check(CLI::Range(0, 64))
-      ->capture_default_str();
-  command
-      ->add_option("--edits", options->edits_of_devices,
-                   "Shards are what edits of a plan on so many devices make of two of them, in "
-                   "place of --per-shard")
+      ->check(CLI::Range(1, 1024));
+  general.with_default("--scalar-max-batch", measurement.scalar_max_batch,
+                       "Largest batch that the scalar backend is timed on");
+  general.with_default("--pieces", options->pieces, "Pieces to choose from")
+      ->check(CLI::Range(1, 10000000));
+  general.with_default("--per-shard", options->pieces_per_shard, "Pieces per shard")
+      ->check(CLI::Range(0, 64));
+  general
+      .add("--edits", options->edits_of_devices,
+           "Shards are what edits of a plan on so many devices make of two of them, in "
+           "place of --per-shard")
       ->check(CLI::Range(2, 100000));
-  command->add_option("--repetitions", measurement.repetitions, "Measurements of each case")
-      ->check(CLI::Range(1, 1000))
-      ->capture_default_str();
-  command->add_option("--min-seconds", measurement.min_seconds, "Time of one measurement")
-      ->check(seconds_between(1e-6, 3600.0))
-      ->capture_default_str();
-  command->add_option("--svg", options->svg, "Chart of the rates")->type_name("FILE");
-  command->callback(
-      [options, &chosen] { chosen = [options](std::ostream& out) { run_score(*options, out); }; });
+  general.with_default("--repetitions", measurement.repetitions, "Measurements of each case")
+      ->check(CLI::Range(1, 1000));
+  general.with_default("--min-seconds", measurement.min_seconds, "Time of one measurement")
+      ->check(seconds_between(1e-6, 3600.0));
+  general.add("--svg", "FILE", options->svg, "Chart of the rates");
+  command_line::run_if_given(*command, chosen, options, run_score);
 }
 
 }  // namespace neuroshard::bench

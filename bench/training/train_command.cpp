@@ -13,6 +13,7 @@
 #include "bench/training/training_runs.h"
 #include "neuroshard/cuda_training.h"
 #include "neuroshard/error.h"
+#include "tools/command_line/options.h"
 #include "weights/files/atomic_file.h"
 
 namespace neuroshard::bench {
@@ -179,36 +180,27 @@ void add_train_command(CLI::App& program, Action& chosen) {
   const auto options = std::make_shared<TrainOptions>();
   CLI::App* command = program.add_subcommand("train", "Samples trained on per second");
   command->footer(kTrainFooter);
-  command->add_option("--data", options->common.data, "Folder of tables to draw combinations of")
-      ->type_name("FOLDER")
-      ->capture_default_str();
-  command->add_option("--json", options->common.json, "Results as Google Benchmark writes them")
-      ->type_name("FILE");
-  command->add_option("--networks", options->networks, "Networks to train")
+  const command_line::OptionGroup general(*command);
+  general.with_default("--data", "FOLDER", options->common.data,
+                       "Folder of tables to draw combinations of");
+  general.add("--json", "FILE", options->common.json, "Results as Google Benchmark writes them");
+  general.with_default("--networks", options->networks, "Networks to train")
       ->delimiter(',')
-      ->check(CLI::IsMember(trained_networks()))
-      ->capture_default_str();
-  command->add_option("--backends", options->backends, "Where steps are computed: cpu, cuda")
+      ->check(CLI::IsMember(trained_networks()));
+  general.with_default("--backends", options->backends, "Where steps are computed: cpu, cuda")
       ->delimiter(',')
-      ->check(CLI::IsMember({"cpu", "cuda"}))
-      ->capture_default_str();
-  command->add_option("--threads", options->threads, "Threads of the trainer")
+      ->check(CLI::IsMember({"cpu", "cuda"}));
+  general.with_default("--threads", options->threads, "Threads of the trainer")
       ->delimiter(',')
-      ->check(CLI::Range(1, 1024))
-      ->capture_default_str();
-  command->add_option("--samples", options->samples, "Samples of each network")
-      ->check(CLI::Range(300, 10000000))
-      ->capture_default_str();
-  command
-      ->add_option("--portable-samples", options->portable_samples,
-                   "Samples that the portable kernel trains on")
-      ->check(CLI::Range(1, 10000000))
-      ->capture_default_str();
-  command->add_option("--rounds", options->rounds, "Timed epochs")
-      ->check(CLI::Range(1, 1000))
-      ->capture_default_str();
-  command->callback(
-      [options, &chosen] { chosen = [options](std::ostream& out) { run_train(*options, out); }; });
+      ->check(CLI::Range(1, 1024));
+  general.with_default("--samples", options->samples, "Samples of each network")
+      ->check(CLI::Range(300, 10000000));
+  general
+      .with_default("--portable-samples", options->portable_samples,
+                    "Samples that the portable kernel trains on")
+      ->check(CLI::Range(1, 10000000));
+  general.with_default("--rounds", options->rounds, "Timed epochs")->check(CLI::Range(1, 1000));
+  command_line::run_if_given(*command, chosen, options, run_train);
 }
 
 }  // namespace neuroshard::bench

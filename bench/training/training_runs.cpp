@@ -35,11 +35,7 @@ training::Split split_of(std::size_t samples, std::size_t most_training) {
 
 using Backend = std::shared_ptr<const TrainingBackend>;
 
-TrainingOptions options_with(Backend backend) {
-  TrainingOptions options;
-  options.backend = std::move(backend);
-  return options;
-}
+TrainingOptions options_with(Backend backend) { return {.backend = std::move(backend)}; }
 
 class ComputeRun final : public TrainingRun {
  public:

@@ -8,6 +8,7 @@
 #include "neuroshard/error.h"
 #include "tools/collecting/collect_command.h"
 #include "tools/collecting/collect_on_ranks.h"
+#include "tools/command_line/options.h"
 #include "weights/collection/analytic_comm.h"
 #include "weights/collection/collection_folder.h"
 
@@ -145,21 +146,16 @@ void add_collect_all_reduce(CLI::App& collect, Action& chosen) {
   add_rank_options(*command, options->ranks);
   add_gpu_option(*command, options->gpu);
   add_network_option(*command, options->network);
-  command
-      ->add_option(
-          "--devices", options->devices,
-          "Analytic: numbers of devices, in turn; default: 1 to 1,024, all that nodes of 8 tell "
-          "apart up to 40. Local: threads. mpi, nccl: one per rank, may be left out")
-      ->delimiter(',')
-      ->type_name("N,...");
-  command
-      ->add_option("--max-bytes", options->max_bytes,
-                   "Most bytes of a sample's gradients; default: 32 GiB analytic, 1 GiB on GPUs, "
-                   "64 MiB in host memory")
-      ->type_name("BYTES");
-  command->callback([options, &chosen] {
-    chosen = [options](Console& console) { return run(*options, console); };
-  });
+  const command_line::OptionGroup general(*command);
+  general
+      .add("--devices", "N,...", options->devices,
+           "Analytic: numbers of devices, in turn; default: 1 to 1,024, all that nodes of 8 tell "
+           "apart up to 40. Local: threads. mpi, nccl: one per rank, may be left out")
+      ->delimiter(',');
+  general.add("--max-bytes", "BYTES", options->max_bytes,
+              "Most bytes of a sample's gradients; default: 32 GiB analytic, 1 GiB on GPUs, "
+              "64 MiB in host memory");
+  command_line::run_if_given(*command, chosen, options, run);
 }
 
 }  // namespace neuroshard::tools

@@ -6,6 +6,7 @@
 #include "tools/collecting/collect_command.h"
 #include "tools/collecting/collect_on_ranks.h"
 #include "tools/collecting/comm_draw_options.h"
+#include "tools/command_line/options.h"
 #include "weights/collection/collection_folder.h"
 
 namespace neuroshard::tools {
@@ -94,11 +95,10 @@ void add_collect_comm(CLI::App& collect, Action& chosen) {
   add_rank_options(*command, options->ranks);
   add_network_option(*command, options->network);
   add_comm_draw_options(*command, options->draw, options->batch);
-  command->add_option("--devices", options->ranks.devices,
-                      "Devices that take part; mpi, nccl: one per rank, may be left out");
-  command->callback([options, &chosen] {
-    chosen = [options](Console& console) { return run(*options, console); };
-  });
+  const command_line::OptionGroup general(*command);
+  general.add("--devices", options->ranks.devices,
+              "Devices that take part; mpi, nccl: one per rank, may be left out");
+  command_line::run_if_given(*command, chosen, options, run);
 }
 
 }  // namespace neuroshard::tools

@@ -6,6 +6,7 @@
 
 #include "neuroshard/error.h"
 #include "neuroshard/weights.h"
+#include "tools/command_line/options.h"
 #include "tools/console/interrupt.h"
 #include "tools/console/progress_bar.h"
 #include "tools/text/text.h"
@@ -13,35 +14,30 @@
 namespace neuroshard::tools {
 
 void add_collection_options(CLI::App& command, CollectionOptions& options) {
-  command
-      .add_option("--output", options.output,
-                  "Folder of the samples; new ones are added to those that it has")
-      ->type_name("DIR")
+  const command_line::OptionGroup general(command);
+  general
+      .add("--output", "DIR", options.output,
+           "Folder of the samples; new ones are added to those that it has")
       ->required();
-  command
-      .add_option("--samples", options.samples,
-                  "Samples that the folder has at the end, earlier ones included")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
-  command.add_option("--seed", options.seed, "Decides what is drawn")->capture_default_str();
+  general
+      .with_default("--samples", options.samples,
+                    "Samples that the folder has at the end, earlier ones included")
+      ->check(CLI::NonNegativeNumber);
+  general.with_default("--seed", options.seed, "Decides what is drawn");
 }
 
 void add_gpu_option(CLI::App& command, std::string& gpu) {
-  command
-      .add_option(
-          "--gpu", gpu,
-          "Datasheet of the GPU, for the analytic backend; or that of " + known_hardware_names())
-      ->type_name("NAME")
-      ->capture_default_str();
+  const command_line::OptionGroup general(command);
+  general.with_default(
+      "--gpu", "NAME", gpu,
+      "Datasheet of the GPU, for the analytic backend; or that of " + known_hardware_names());
 }
 
 void add_network_option(CLI::App& command, std::string& network) {
-  command
-      .add_option("--network", network,
-                  "Datasheet of the network, for the analytic backend; or that of " +
-                      known_hardware_names())
-      ->type_name("NAME")
-      ->capture_default_str();
+  const command_line::OptionGroup general(command);
+  general.with_default(
+      "--network", "NAME", network,
+      "Datasheet of the network, for the analytic backend; or that of " + known_hardware_names());
 }
 
 int run_collection(const CollectionOptions& options, Console& console,

@@ -10,6 +10,7 @@
 #include "tools/collecting/bandwidth_report.h"
 #include "tools/collecting/collect_command.h"
 #include "tools/collecting/compute_sources.h"
+#include "tools/command_line/options.h"
 #include "weights/collection/collection_folder.h"
 
 namespace neuroshard::tools {
@@ -197,73 +198,47 @@ void add_collect_compute(CLI::App& collect, Action& chosen) {
       collect.add_subcommand("compute", "Cost of the embedding tables of one device");
   command->footer(kCollectComputeExamples);
   add_collection_options(*command, options->collection);
-  command->add_option("--backend", options->source.backend, "cuda, cpu or analytic")->required();
-  command->add_option("--table-configs", options->table_configs, "Tables to draw from")
-      ->type_name("FILE")
-      ->required();
+  const command_line::OptionGroup general(*command);
+  general.add("--backend", options->source.backend, "cuda, cpu or analytic")->required();
+  general.add("--table-configs", "FILE", options->table_configs, "Tables to draw from")->required();
   add_gpu_option(*command, options->source.gpu);
-  command->add_option("--batch", options->accesses.batch,
-                      "Samples of a batch; default: 65536, or those of --access");
-  command->add_option("--max-tables", options->draw.max_tables, "Most tables of a sample")
-      ->capture_default_str();
-  command->add_flag("--slices", options->draw.slices,
-                    "Draw what devices of column-split plans hold: one slice or hundreds, of few "
-                    "tables, mostly of one dim");
-  command->add_flag(
-      "--batches", options->iterations,
-      "Also draw the samples of an iteration: 65,536 in a third, else 1,024 to 4,194,304");
-  command->add_flag("--shares", options->shares,
-                    "Draw them like --batches, and take the part of one of 2 to 1,024 devices: "
-                    "operators of replicas");
-  command->add_flag("--row-blocks", options->row_blocks,
-                    "Take one of 2 to 1,024 row blocks of each table");
-  command->add_flag("--table-kinds", options->table_kinds,
-                    "Make half of the tables fp32 sums with SGD. The others have any type of "
-                    "weights, optimizer and pooling, with or without weights of lookups");
-  command->add_option("--max-rows", options->max_rows, "Leave larger tables out")->type_name("N");
-  command->add_option("--memory-gb", options->memory_gb, "Most GiB of a sample's weights")
-      ->capture_default_str();
-  command->add_option("--max-dim", options->max_dim, "Largest dim; the others are its halves")
-      ->capture_default_str();
-  const char* measured = "Measured backends";
-  command
-      ->add_option("--access", options->accesses.accesses,
-                   "Recorded lookups of the tables, as 'profile' reads them; default: drawn ones")
-      ->type_name("FILE")
-      ->group(measured);
-  command->add_option("--lengths", options->accesses.lengths, "Lengths, if --access is .npy")
-      ->type_name("FILE")
-      ->group(measured);
-  command
-      ->add_option("--offsets", options->accesses.offsets,
-                   "Offsets in place of lengths, with --batch")
-      ->type_name("FILE")
-      ->group(measured);
-  command->add_option("--warm-up", options->source.protocol.warm_up, "Runs before the timed ones")
-      ->capture_default_str()
-      ->group(measured);
-  command
-      ->add_option("--iterations", options->source.protocol.iterations,
-                   "Timed runs, of which the median counts")
-      ->capture_default_str()
-      ->group(measured);
-  command
-      ->add_option("--threads", options->source.threads,
-                   "Threads of the cpu backend; default: one per core")
-      ->group(measured);
-  command
-      ->add_option("--devices", options->source.devices,
-                   "GPUs of the cuda backend, as CUDA numbers them; default: every usable one")
-      ->type_name("N...")
-      ->group(measured);
-  command
-      ->add_flag(
-          "--report-bandwidth", options->report_bandwidth,
-          "Measure the bandwidth of the cuda backend's operator for each dim, beside a copy's")
-      ->group(measured);
-  command->callback([options, &chosen] {
-    chosen = [options](Console& console) { return run(*options, console); };
-  });
+  general.add("--batch", options->accesses.batch,
+              "Samples of a batch; default: 65536, or those of --access");
+  general.with_default("--max-tables", options->draw.max_tables, "Most tables of a sample");
+  general.flag("--slices", options->draw.slices,
+               "Draw what devices of column-split plans hold: one slice or hundreds, of few "
+               "tables, mostly of one dim");
+  general.flag("--batches", options->iterations,
+               "Also draw the samples of an iteration: 65,536 in a third, else 1,024 to 4,194,304");
+  general.flag("--shares", options->shares,
+               "Draw them like --batches, and take the part of one of 2 to 1,024 devices: "
+               "operators of replicas");
+  general.flag("--row-blocks", options->row_blocks,
+               "Take one of 2 to 1,024 row blocks of each table");
+  general.flag("--table-kinds", options->table_kinds,
+               "Make half of the tables fp32 sums with SGD. The others have any type of "
+               "weights, optimizer and pooling, with or without weights of lookups");
+  general.add("--max-rows", "N", options->max_rows, "Leave larger tables out");
+  general.with_default("--memory-gb", options->memory_gb, "Most GiB of a sample's weights");
+  general.with_default("--max-dim", options->max_dim, "Largest dim; the others are its halves");
+  const command_line::OptionGroup measured(*command, "Measured backends");
+  measured.add("--access", "FILE", options->accesses.accesses,
+               "Recorded lookups of the tables, as 'profile' reads them; default: drawn ones");
+  measured.add("--lengths", "FILE", options->accesses.lengths, "Lengths, if --access is .npy");
+  measured.add("--offsets", "FILE", options->accesses.offsets,
+               "Offsets in place of lengths, with --batch");
+  measured.with_default("--warm-up", options->source.protocol.warm_up,
+                        "Runs before the timed ones");
+  measured.with_default("--iterations", options->source.protocol.iterations,
+                        "Timed runs, of which the median counts");
+  measured.add("--threads", options->source.threads,
+               "Threads of the cpu backend; default: one per core");
+  measured.add("--devices", "N...", options->source.devices,
+               "GPUs of the cuda backend, as CUDA numbers them; default: every usable one");
+  measured.flag(
+      "--report-bandwidth", options->report_bandwidth,
+      "Measure the bandwidth of the cuda backend's operator for each dim, beside a copy's");
+  command_line::run_if_given(*command, chosen, options, run);
 }
 
 }  // namespace neuroshard::tools

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "neuroshard/error.h"
+#include "tools/command_line/options.h"
 #include "weights/collection/cpu_source.h"
 #include "weights/collection/ranks/host_exchange.h"
 #include "weights/collection/ranks/local_group.h"
@@ -31,23 +32,16 @@ int collect_locally(const RankOptions& options, const RankSamples& samples) {
 }  // namespace
 
 void add_rank_options(CLI::App& command, RankOptions& options) {
-  const char* measured = "Measured backends";
-  command.add_option("--backend", options.backend, "local, mpi, nccl or analytic")->required();
-  command
-      .add_option("--rank-timeout-s", options.rank_timeout_s,
-                  std::string(kBackendsOfMpi) +
-                      ": time after which a rank that the others wait for ends the run (default " +
-                      std::to_string(kDefaultRankTimeoutSeconds) + "; 0: they wait for ever)")
-      ->type_name("SECONDS")
-      ->group(measured);
-  command.add_option("--warm-up", options.protocol.warm_up, "Runs before the timed ones")
-      ->capture_default_str()
-      ->group(measured);
-  command
-      .add_option("--iterations", options.protocol.iterations,
-                  "Timed runs, of which the median counts")
-      ->capture_default_str()
-      ->group(measured);
+  const command_line::OptionGroup measured(command, "Measured backends");
+  const command_line::OptionGroup general(command);
+  general.add("--backend", options.backend, "local, mpi, nccl or analytic")->required();
+  measured.add("--rank-timeout-s", "SECONDS", options.rank_timeout_s,
+               std::string(kBackendsOfMpi) +
+                   ": time after which a rank that the others wait for ends the run (default " +
+                   std::to_string(kDefaultRankTimeoutSeconds) + "; 0: they wait for ever)");
+  measured.with_default("--warm-up", options.protocol.warm_up, "Runs before the timed ones");
+  measured.with_default("--iterations", options.protocol.iterations,
+                        "Timed runs, of which the median counts");
 }
 
 void require_rank_options(const RankOptions& options) {

@@ -17,6 +17,7 @@
 #include "neuroshard/table_configs.h"
 #include "neuroshard/weights.h"
 #include "tools/collecting/collect_command.h"
+#include "tools/command_line/options.h"
 #include "tools/console/interrupt.h"
 #include "tools/console/progress_bar.h"
 #include "tools/options/model_options.h"
@@ -63,9 +64,7 @@ struct CollectPlans {
 Task draw_task(std::span<const Table> tables, const CollectPlans& command, Random& random) {
   constexpr std::array kDims = {4, 8, 16, 32, 64, 128, 256};
   constexpr std::array kOtherDims = {20, 36, 48, 72, 100, 144, 200};
-  Task task;
-  task.devices = command.devices;
-  task.memory_bytes = bytes_from_gib(command.memory_gb);
+  Task task{.devices = command.devices, .memory_bytes = bytes_from_gib(command.memory_gb)};
   const auto count = static_cast<int>(random.log_uniform(1.0, command.max_tables + 1.0));
   if (random.below(2) == 0) {
     task.batch_size = draw_served_samples(ComputeDrawOptions::Samples::kIterations, random);
@@ -338,44 +337,37 @@ void add_collect_plans(CLI::App& collect, Action& chosen) {
       "plans", "Both kinds of cost, for plans that a search with given weights finds");
   command->footer(kCollectPlansExamples);
   options->search.effort = "fast";
-  command
-      ->add_option("--output", options->output,
-                   "Folder of the folders compute and comm; earlier samples of these options, "
-                   "weights and tables are kept, others refused")
-      ->type_name("DIR")
+  const command_line::OptionGroup general(*command);
+  general
+      .add("--output", "DIR", options->output,
+           "Folder of the folders compute and comm; earlier samples of these options, "
+           "weights and tables are kept, others refused")
       ->required();
-  command->add_option("--backend", options->backend, "analytic")->required();
+  general.add("--backend", options->backend, "analytic")->required();
   add_gpu_option(*command, options->gpu);
   add_network_option(*command, options->network);
-  command->add_option("--table-configs", options->table_configs, "Tables to draw tasks from")
-      ->type_name("FILE")
+  general.add("--table-configs", "FILE", options->table_configs, "Tables to draw tasks from")
       ->required();
-  command->add_option("--devices", options->devices, "Devices of each task")
+  general.add("--devices", options->devices, "Devices of each task")
       ->check(CLI::Range(1, kMaxDevices))
       ->required();
-  command->add_option("--tasks", options->tasks, "Number of tasks to plan")
-      ->check(CLI::Range(1, 1000000))
-      ->capture_default_str();
-  command->add_option("--max-tables", options->max_tables, "Most tables of a task")
-      ->check(CLI::Range(1, 100000))
-      ->capture_default_str();
-  command->add_option("--memory-gb", options->memory_gb, "GiB of a device")->capture_default_str();
-  command
-      ->add_option("--compute-devices", options->compute_devices,
-                   "Most devices of one plan that give a compute sample")
-      ->check(CLI::Range(1, kMaxDevices))
-      ->capture_default_str();
-  command
-      ->add_option("--variants", options->variants,
-                   "Communication samples of a plan: its own, and others in proportion")
-      ->check(CLI::Range(1, 1000))
-      ->capture_default_str();
-  command->add_option("--seed", options->seed, "Decides what is drawn")->capture_default_str();
+  general.with_default("--tasks", options->tasks, "Number of tasks to plan")
+      ->check(CLI::Range(1, 1000000));
+  general.with_default("--max-tables", options->max_tables, "Most tables of a task")
+      ->check(CLI::Range(1, 100000));
+  general.with_default("--memory-gb", options->memory_gb, "GiB of a device");
+  general
+      .with_default("--compute-devices", options->compute_devices,
+                    "Most devices of one plan that give a compute sample")
+      ->check(CLI::Range(1, kMaxDevices));
+  general
+      .with_default("--variants", options->variants,
+                    "Communication samples of a plan: its own, and others in proportion")
+      ->check(CLI::Range(1, 1000));
+  general.with_default("--seed", options->seed, "Decides what is drawn");
   add_effort_option(*command, options->search);
   add_model_options(*command, options->models);
-  command->callback([options, &chosen] {
-    chosen = [options](Console& console) { return run(*options, console); };
-  });
+  command_line::run_if_given(*command, chosen, options, run);
 }
 
 }  // namespace neuroshard::tools

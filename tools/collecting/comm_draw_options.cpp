@@ -3,36 +3,28 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include "tools/command_line/options.h"
+
 namespace neuroshard::tools {
 
 void add_comm_draw_options(CLI::App& command, CommDrawOptions& options, std::int64_t& batch) {
-  command.add_option("--batch", batch, "Samples of a batch, all devices together")
-      ->capture_default_str();
-  command.add_option("--max-dim", options.max_dim, "Largest table dim; the others are its halves")
-      ->capture_default_str();
-  command
-      .add_option("--min-tables-per-device", options.min_tables_per_device,
-                  "A sample has at least this many tables per device")
-      ->capture_default_str();
-  command
-      .add_option("--max-tables-per-device", options.max_tables_per_device,
-                  "A sample has fewer tables per device than this")
-      ->capture_default_str();
-  command
-      .add_option("--max-start-offset-ms", options.max_start_offset_ms,
-                  "Start offsets are whole milliseconds below this")
-      ->capture_default_str();
-  command
-      .add_option("--start-offset-scale", options.start_offset_scale, "Factor of the start offsets")
-      ->capture_default_str();
-  command.add_flag(
-      "--wide", options.wide,
-      "Placements of every kind instead: a few columns a device or thousands, equal or "
-      "uneven, empty devices, offsets of microseconds or more");
-  command
-      .add_option("--max-dim-sum", options.max_dim_sum,
-                  "With --wide: largest typical number of columns of a device")
-      ->capture_default_str();
+  const command_line::OptionGroup general(command);
+  general.with_default("--batch", batch, "Samples of a batch, all devices together");
+  general.with_default("--max-dim", options.max_dim,
+                       "Largest table dim; the others are its halves");
+  general.with_default("--min-tables-per-device", options.min_tables_per_device,
+                       "A sample has at least this many tables per device");
+  general.with_default("--max-tables-per-device", options.max_tables_per_device,
+                       "A sample has fewer tables per device than this");
+  general.with_default("--max-start-offset-ms", options.max_start_offset_ms,
+                       "Start offsets are whole milliseconds below this");
+  general.with_default("--start-offset-scale", options.start_offset_scale,
+                       "Factor of the start offsets");
+  general.flag("--wide", options.wide,
+               "Placements of every kind instead: a few columns a device or thousands, equal or "
+               "uneven, empty devices, offsets of microseconds or more");
+  general.with_default("--max-dim-sum", options.max_dim_sum,
+                       "With --wide: largest typical number of columns of a device");
 }
 
 CollectionDescription comm_description(std::int64_t batch, std::uint64_t seed,

@@ -11,6 +11,7 @@
 #include "neuroshard/task_file.h"
 #include "tools/collecting/generated_tables.h"
 #include "tools/collecting/statistics_page.h"
+#include "tools/command_line/options.h"
 #include "tools/commands.h"
 #include "weights/collection/task_draws.h"
 #include "weights/files/atomic_file.h"
@@ -120,6 +121,10 @@ int generate_tables(const GenerateCommand& command, Console& console) {
   return kExitOk;
 }
 
+int generate(const GenerateCommand& command, Console& console) {
+  return (command.tasks ? generate_tasks : generate_tables)(command, console);
+}
+
 }  // namespace
 
 void add_generate_command(CLI::App& program, Action& chosen) {
@@ -127,84 +132,41 @@ void add_generate_command(CLI::App& program, Action& chosen) {
   CLI::App* command = program.add_subcommand(
       "generate", "Make synthetic tables, lookups and tasks that follow published statistics");
   command->footer(kGenerateExamples);
-  command
-      ->add_option("--output", options->output,
-                   "Folder to write tables to, or file to write tasks to")
-      ->type_name("PATH")
+  const command_line::OptionGroup general(*command);
+  general
+      .add("--output", "PATH", options->output,
+           "Folder to write tables to, or file to write tasks to")
       ->required();
-  command->add_option("--seed", options->seed, "Same seed, same output")->capture_default_str();
+  general.with_default("--seed", options->seed, "Same seed, same output");
 
-  const char* tables = "Tables";
-  command->add_option("--count", options->population.tables, "Number of tables")
-      ->capture_default_str()
-      ->group(tables);
-  command->add_option("--batch", options->population.batch, "Samples of the batch of lookups")
-      ->capture_default_str()
-      ->group(tables);
-  command
-      ->add_option("--row-scale", options->population.row_scale,
-                   "Factor of all row counts, for small machines")
-      ->capture_default_str()
-      ->group(tables);
-  command
-      ->add_flag(
-          "--wide", options->wide,
-          "Tables of every kind instead: 3 to 500 million rows, accesses from even to skewed")
-      ->group(tables);
-  command
-      ->add_flag("--streams", options->streams,
-                 "Also write the lookups, indices.npy and lengths.npy (8 bytes a lookup)")
-      ->group(tables);
-  command
-      ->add_option(
-          "--batches", options->batches,
-          "Write the lookups of this many batches, by Zipf's law, for popularity and caches")
-      ->type_name("N")
-      ->group(tables);
-  command
-      ->add_option("--zipf", options->zipf_exponent,
-                   "Exponent of the law; default: " + shortest_text(kDefaultZipfExponent))
-      ->type_name("EXPONENT")
-      ->group(tables);
-  command
-      ->add_option("--drift", options->drift,
-                   "Share of the ranks that get another row from batch to batch; default: 0")
-      ->type_name("SHARE")
-      ->group(tables);
+  const command_line::OptionGroup tables(*command, "Tables");
+  tables.with_default("--count", options->population.tables, "Number of tables");
+  tables.with_default("--batch", options->population.batch, "Samples of the batch of lookups");
+  tables.with_default("--row-scale", options->population.row_scale,
+                      "Factor of all row counts, for small machines");
+  tables.flag("--wide", options->wide,
+              "Tables of every kind instead: 3 to 500 million rows, accesses from even to skewed");
+  tables.flag("--streams", options->streams,
+              "Also write the lookups, indices.npy and lengths.npy (8 bytes a lookup)");
+  tables.add("--batches", "N", options->batches,
+             "Write the lookups of this many batches, by Zipf's law, for popularity and caches");
+  tables.add("--zipf", "EXPONENT", options->zipf_exponent,
+             "Exponent of the law; default: " + shortest_text(kDefaultZipfExponent));
+  tables.add("--drift", "SHARE", options->drift,
+             "Share of the ranks that get another row from batch to batch; default: 0");
 
-  const char* tasks = "Tasks";
-  command->add_option("--tasks", options->tasks, "Draw this many tasks instead")
-      ->type_name("N")
-      ->group(tasks);
-  command->add_option("--table-configs", options->table_configs, "Tables to draw from")
-      ->type_name("FILE")
-      ->group(tasks);
-  command->add_option("--devices", options->task.devices, "Devices the tasks are meant for")
-      ->capture_default_str()
-      ->group(tasks);
-  command->add_option("--max-dim", options->task.max_dim, "Largest dim; the others are its halves")
-      ->capture_default_str()
-      ->group(tasks);
-  command
-      ->add_option("--min-tables-per-device", options->task.min_tables_per_device,
-                   "A task has at least this many tables per device")
-      ->capture_default_str()
-      ->group(tasks);
-  command
-      ->add_option("--max-tables-per-device", options->task.max_tables_per_device,
-                   "A task has fewer tables per device than this")
-      ->capture_default_str()
-      ->group(tasks);
-  command
-      ->add_option("--memory-gb", options->memory_gb,
-                   "Most GiB of a task's weights; default: 3.75 a device")
-      ->group(tasks);
-  command->callback([options, &chosen] {
-    chosen = [options](Console& console) {
-      return options->tasks ? generate_tasks(*options, console)
-                            : generate_tables(*options, console);
-    };
-  });
+  const command_line::OptionGroup tasks(*command, "Tasks");
+  tasks.add("--tasks", "N", options->tasks, "Draw this many tasks instead");
+  tasks.add("--table-configs", "FILE", options->table_configs, "Tables to draw from");
+  tasks.with_default("--devices", options->task.devices, "Devices the tasks are meant for");
+  tasks.with_default("--max-dim", options->task.max_dim, "Largest dim; the others are its halves");
+  tasks.with_default("--min-tables-per-device", options->task.min_tables_per_device,
+                     "A task has at least this many tables per device");
+  tasks.with_default("--max-tables-per-device", options->task.max_tables_per_device,
+                     "A task has fewer tables per device than this");
+  tasks.add("--memory-gb", options->memory_gb,
+            "Most GiB of a task's weights; default: 3.75 a device");
+  command_line::run_if_given(*command, chosen, options, generate);
 }
 
 }  // namespace neuroshard::tools

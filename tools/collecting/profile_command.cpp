@@ -10,6 +10,7 @@
 #include "neuroshard/table_configs.h"
 #include "tools/collecting/access_files.h"
 #include "tools/collecting/cache_statistics_file.h"
+#include "tools/command_line/options.h"
 #include "tools/commands.h"
 #include "tools/console/progress_bar.h"
 #include "tools/console/result_output.h"
@@ -160,52 +161,39 @@ void add_profile_command(CLI::App& program, Action& chosen) {
   CLI::App* command = program.add_subcommand(
       "profile", "Make table_configs.json from batches of lookups (row counts, histograms)");
   command->footer(kProfileExamples);
-  command
-      ->add_option("accesses", options->accesses,
-                   "Published files (.pt or .pt.gz), or indices (.npy), in the order of time")
-      ->type_name("FILE")
+  const command_line::OptionGroup general(*command);
+  general
+      .add("accesses", "FILE", options->accesses,
+           "Published files (.pt or .pt.gz), or indices (.npy), in the order of time")
       ->required();
-  command
-      ->add_option("--lengths", options->lengths,
-                   "Lengths [tables, batch] (.npy), once for each file of indices")
-      ->type_name("FILE")
+  general
+      .add("--lengths", "FILE", options->lengths,
+           "Lengths [tables, batch] (.npy), once for each file of indices")
       ->allow_extra_args(false);
-  command
-      ->add_option("--offsets", options->offsets,
-                   "Offsets in place of lengths, tables * batch + 1 (.npy)")
-      ->type_name("FILE")
+  general
+      .add("--offsets", "FILE", options->offsets,
+           "Offsets in place of lengths, tables * batch + 1 (.npy)")
       ->allow_extra_args(false);
-  command
-      ->add_option(
-          "--sessions", options->sessions,
-          "Sessions of samples [batch] (.npy), once for each file of indices: lookups that "
-          "a session repeats within a batch count once")
-      ->type_name("FILE")
+  general
+      .add("--sessions", "FILE", options->sessions,
+           "Sessions of samples [batch] (.npy), once for each file of indices: lookups that "
+           "a session repeats within a batch count once")
       ->allow_extra_args(false);
-  command->add_option("--batch", options->batch, "Samples of a file, with --offsets");
-  command
-      ->add_option("--batches", options->batches,
-                   "Equal batches that the samples of a file make, one after the other")
-      ->type_name("N")
-      ->capture_default_str();
-  command->add_flag("--popularity", options->popularity,
-                    "Write popularity of a single batch too, which says little of cold rows; "
-                    "several batches always have it written");
-  command
-      ->add_option("--cache-statistics", options->cache_statistics,
-                   "Also write the misses of caches of several sizes, as JSON")
-      ->type_name("FILE");
-  command->add_option("--output", options->output, "File to write; default: standard output")
-      ->type_name("FILE");
-  command
-      ->add_option("--row-parts", options->row_parts,
-                   "Write row_shares: shares of the lookups in this many equal parts of the rows")
-      ->check(CLI::Range(1, kMaxRowShares))
-      ->type_name("N");
-  command->add_option("--threads", options->threads, "CPU threads; default: one per core");
-  command->callback([options, &chosen] {
-    chosen = [options](Console& console) { return run_profile(*options, console); };
-  });
+  general.add("--batch", options->batch, "Samples of a file, with --offsets");
+  general.with_default("--batches", "N", options->batches,
+                       "Equal batches that the samples of a file make, one after the other");
+  general.flag("--popularity", options->popularity,
+               "Write popularity of a single batch too, which says little of cold rows; "
+               "several batches always have it written");
+  general.add("--cache-statistics", "FILE", options->cache_statistics,
+              "Also write the misses of caches of several sizes, as JSON");
+  general.add("--output", "FILE", options->output, "File to write; default: standard output");
+  general
+      .add("--row-parts", "N", options->row_parts,
+           "Write row_shares: shares of the lookups in this many equal parts of the rows")
+      ->check(CLI::Range(1, kMaxRowShares));
+  general.add("--threads", options->threads, "CPU threads; default: one per core");
+  command_line::run_if_given(*command, chosen, options, run_profile);
 }
 
 }  // namespace neuroshard::tools

@@ -3,24 +3,20 @@
 #include <CLI/CLI.hpp>
 
 #include "neuroshard/error.h"
+#include "tools/command_line/options.h"
 
 namespace neuroshard::tools {
 
 void add_report_option(CLI::App& command, std::string& file) {
-  command
-      .add_option(
-          "--report", file,
-          "Also write an HTML page with charts, and which device holds which tables (one task)")
-      ->type_name("FILE")
-      ->group("Output");
+  command_line::OptionGroup(command, "Output")
+      .add("--report", "FILE", file,
+           "Also write an HTML page with charts, and which device holds which tables (one task)");
 }
 
 void add_beside_option(CLI::App& command, std::string& file) {
-  command
-      .add_option("--beside", file,
-                  "Another plan of the task, such as the running one, which --report shows beside")
-      ->type_name("FILE")
-      ->group("Output");
+  command_line::OptionGroup(command, "Output")
+      .add("--beside", "FILE", file,
+           "Another plan of the task, such as the running one, which --report shows beside");
 }
 
 std::optional<Plan> plan_beside(const std::string& file, const Task& task) {

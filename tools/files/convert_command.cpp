@@ -4,6 +4,7 @@
 #include "neuroshard/error.h"
 #include "neuroshard/task_file.h"
 #include "neuroshard/weights.h"
+#include "tools/command_line/options.h"
 #include "tools/commands.h"
 #include "tools/console/result_output.h"
 #include "tools/files/hugectr_model.h"
@@ -129,41 +130,30 @@ void add_convert_command(CLI::App& program, Action& chosen) {
       "convert",
       "Turn files of other programs into ours: checkpoints, HugeCTR's models, TorchRec's plans");
   command->footer(kConvertExamples);
-  command->add_option("--compute-model", options->compute_model, "Compute checkpoint")
-      ->type_name("FILE");
-  command
-      ->add_option("--forward-comm-model", options->forward_comm_models,
-                   "Forward communication checkpoint; once per device count")
-      ->type_name("FILE")
+  const command_line::OptionGroup general(*command);
+  general.add("--compute-model", "FILE", options->compute_model, "Compute checkpoint");
+  general
+      .add("--forward-comm-model", "FILE", options->forward_comm_models,
+           "Forward communication checkpoint; once per device count")
       ->allow_extra_args(false);
-  command
-      ->add_option("--backward-comm-model", options->backward_comm_models,
-                   "Backward communication checkpoint; as many as forward ones, in their order")
-      ->type_name("FILE")
+  general
+      .add("--backward-comm-model", "FILE", options->backward_comm_models,
+           "Backward communication checkpoint; as many as forward ones, in their order")
       ->allow_extra_args(false);
-  command
-      ->add_option("--metadata", options->metadata,
-                   "Text to keep in the file, e.g. hardware=..., source=...; may be repeated")
-      ->type_name("KEY=TEXT")
+  general
+      .add("--metadata", "KEY=TEXT", options->metadata,
+           "Text to keep in the file, e.g. hardware=..., source=...; may be repeated")
       ->allow_extra_args(false);
-  command
-      ->add_option("--hugectr-model", options->hugectr_model,
-                   "HugeCTR model with slot_size_array (JSON)")
-      ->type_name("FILE");
-  command
-      ->add_option("--torchrec-plan", options->torchrec_plan,
-                   "ShardingPlan of TorchRec (JSON), with --task")
-      ->type_name("FILE");
-  command->add_option("--task", options->task, "Task whose tables the plan names")
-      ->type_name("FILE");
-  command
-      ->add_option("--output", options->output,
-                   "File to write: weights (.safetensors), task or plan")
-      ->type_name("FILE")
+  general.add("--hugectr-model", "FILE", options->hugectr_model,
+              "HugeCTR model with slot_size_array (JSON)");
+  general.add("--torchrec-plan", "FILE", options->torchrec_plan,
+              "ShardingPlan of TorchRec (JSON), with --task");
+  general.add("--task", "FILE", options->task, "Task whose tables the plan names");
+  general
+      .add("--output", "FILE", options->output,
+           "File to write: weights (.safetensors), task or plan")
       ->required();
-  command->callback([options, &chosen] {
-    chosen = [options](Console& console) { return run_convert(*options, console); };
-  });
+  command_line::run_if_given(*command, chosen, options, run_convert);
 }
 
 }  // namespace neuroshard::tools

@@ -7,6 +7,7 @@
 #include "neuroshard/plan_file.h"
 #include "neuroshard/task_file.h"
 #include "neuroshard/weights.h"
+#include "tools/command_line/options.h"
 #include "tools/commands.h"
 #include "tools/files/tables_page.h"
 #include "tools/files/weights_page.h"
@@ -81,10 +82,9 @@ void add_inspect_command(CLI::App& program, Action& chosen) {
   const auto file = std::make_shared<std::string>();
   CLI::App* command = program.add_subcommand("inspect", "Show what a file contains");
   command->footer(kInspectExamples);
-  command->add_option("FILE", *file, "File to look at; none: the built-in weights")->type_name("");
-  command->callback([file, &chosen] {
-    chosen = [file](Console& console) { return run_inspect(*file, console); };
-  });
+  command_line::OptionGroup(*command).add("FILE", "", *file,
+                                          "File to look at; none: the built-in weights");
+  command_line::run_if_given(*command, chosen, file, run_inspect);
 }
 
 }  // namespace neuroshard::tools

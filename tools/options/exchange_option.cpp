@@ -56,9 +56,8 @@ void set_exchange_field(std::string_view name, std::optional<std::string_view> v
 
 }  // namespace
 
-void add_exchange_option(CLI::App& command, std::vector<std::string>& stated,
-                         const std::string& group) {
-  add_fields_option(command, kExchangeOption, stated, group);
+void add_exchange_option(const command_line::OptionGroup& group, std::vector<std::string>& stated) {
+  add_fields_option(group, kExchangeOption, stated);
 }
 
 void apply_exchange(const std::vector<std::string>& stated, ExchangeTypes& exchange) {

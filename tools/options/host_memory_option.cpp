@@ -63,9 +63,9 @@ void set_host_field(std::string_view name, std::optional<std::string_view> value
 
 }  // namespace
 
-void add_host_memory_option(CLI::App& command, std::vector<std::string>& stated,
-                            const std::string& group) {
-  add_fields_option(command, kHostMemoryOption, stated, group);
+void add_host_memory_option(const command_line::OptionGroup& group,
+                            std::vector<std::string>& stated) {
+  add_fields_option(group, kHostMemoryOption, stated);
 }
 
 void apply_host_memory(const std::vector<std::string>& stated, Task& task) {

@@ -6,6 +6,7 @@
 #include "core/tables/reserved_problem.h"
 #include "neuroshard/error.h"
 #include "neuroshard/task_models.h"
+#include "tools/command_line/options.h"
 
 namespace neuroshard::tools {
 namespace {
@@ -73,23 +74,18 @@ void MemoryOptions::apply(Task& task) const {
 }
 
 void add_memory_options(CLI::App& command, MemoryOptions& options) {
-  const std::string group = "Memory";
-  const auto add = [&](const char* name, auto& value, const std::string& help, const char* type) {
-    command.add_option(name, value, help)->type_name(type)->group(group);
-  };
-  add(kWeightType, options.weight_type,
-      "Weights of all tables, in place of the task file's: " + names_of(all_weight_types()),
-      "NAME");
-  add(kOptimizer, options.optimizer,
-      "Optimizer of all tables, in place of the task file's: " + names_of(all_optimizers()),
-      "NAME");
-  add(kBatchSize, options.batch_size,
+  const command_line::OptionGroup memory(command, "Memory");
+  memory.add(kWeightType, "NAME", options.weight_type,
+             "Weights of all tables, in place of the task file's: " + names_of(all_weight_types()));
+  memory.add(kOptimizer, "NAME", options.optimizer,
+             "Optimizer of all tables, in place of the task file's: " + names_of(all_optimizers()));
+  memory.add(
+      kBatchSize, "N", options.batch_size,
       "Samples of an iteration, on all devices together. Costs are for this many, and their ids "
-      "and pooled outputs take memory",
-      "N");
-  add(kReservedGb, options.reserved_gb, "GiB of each device that tables may not take", "G");
-  add(kReservedShare, options.reserved_share,
-      "Share of each device that tables may not take, e.g. 0.15", "X");
+      "and pooled outputs take memory");
+  memory.add(kReservedGb, "G", options.reserved_gb, "GiB of each device that tables may not take");
+  memory.add(kReservedShare, "X", options.reserved_share,
+             "Share of each device that tables may not take, e.g. 0.15");
 }
 
 }  // namespace neuroshard::tools

@@ -6,39 +6,27 @@
 #include "neuroshard/error.h"
 #include "neuroshard/task_models.h"
 #include "neuroshard/weights.h"
+#include "tools/command_line/options.h"
 #include "tools/options/hardware_option.h"
 
 namespace neuroshard::tools {
 
 void add_model_options(CLI::App& command, ModelOptions& options) {
-  const std::string group = "Cost models (none given: those built into the program)";
-  command
-      .add_option(
-          "--hardware", options.hardware,
-          "Built-in weights of " + known_hardware_names() +
-              ", or a datasheet, FILE.json or its text (docs/task_format.md), in place of what the "
-              "task says (default: " +
-              std::string(kDefaultHardware) + ")")
-      ->type_name("NAME|FILE")
-      ->group(group);
-  command.add_option("--weights", options.weights, "Weights file (.safetensors)")
-      ->type_name("FILE")
-      ->group(group);
-  command
-      .add_option("--compute-model", options.compute_model,
-                  "Published compute checkpoint (.pt); needs the next two")
-      ->type_name("FILE")
-      ->group(group);
-  command
-      .add_option("--forward-comm-model", options.forward_comm_model,
-                  "Published forward communication checkpoint")
-      ->type_name("FILE")
-      ->group(group);
-  command
-      .add_option("--backward-comm-model", options.backward_comm_model,
-                  "Published backward communication checkpoint")
-      ->type_name("FILE")
-      ->group(group);
+  const command_line::OptionGroup group(command,
+                                        "Cost models (none given: those built into the program)");
+  group.add(
+      "--hardware", "NAME|FILE", options.hardware,
+      "Built-in weights of " + known_hardware_names() +
+          ", or a datasheet, FILE.json or its text (docs/task_format.md), in place of what the "
+          "task says (default: " +
+          std::string(kDefaultHardware) + ")");
+  group.add("--weights", "FILE", options.weights, "Weights file (.safetensors)");
+  group.add("--compute-model", "FILE", options.compute_model,
+            "Published compute checkpoint (.pt); needs the next two");
+  group.add("--forward-comm-model", "FILE", options.forward_comm_model,
+            "Published forward communication checkpoint");
+  group.add("--backward-comm-model", "FILE", options.backward_comm_model,
+            "Published backward communication checkpoint");
 }
 
 LoadedModels load_models(const ModelOptions& options, std::optional<Hardware> hardware) {

@@ -42,9 +42,8 @@ void set_overlap_field(std::string_view name, std::optional<std::string_view> va
 
 }  // namespace
 
-void add_overlap_option(CLI::App& command, std::vector<std::string>& stated,
-                        const std::string& group) {
-  add_fields_option(command, kOverlapOption, stated, group);
+void add_overlap_option(const command_line::OptionGroup& group, std::vector<std::string>& stated) {
+  add_fields_option(group, kOverlapOption, stated);
 }
 
 void apply_overlap(const std::vector<std::string>& stated, Overlap& overlap) {

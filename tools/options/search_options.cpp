@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 
 #include "neuroshard/policy_file.h"
+#include "tools/command_line/options.h"
 
 namespace neuroshard::tools {
 namespace {
@@ -12,21 +13,15 @@ constexpr const char* kSearchGroup = "Search";
 }  // namespace
 
 void add_backend_options(CLI::App& command, PlannerOptions& options) {
-  const std::string group = "Computation";
+  const command_line::OptionGroup group(command, "Computation");
   std::string names = "auto";
   for (const std::string& name : backends()) names += ", " + name;
-  command
-      .add_option("--backend", options.backend,
-                  names +
-                      "; same plans on all. auto: what the environment variable NEUROSHARD_BACKEND "
-                      "names, else the fastest that works here")
-      ->type_name("NAME")
-      ->capture_default_str()
-      ->group(group);
-  command.add_option("--threads", options.threads, "CPU threads; 0: one per core")
-      ->type_name("N")
-      ->capture_default_str()
-      ->group(group);
+  group.with_default(
+      "--backend", "NAME", options.backend,
+      names +
+          "; same plans on all. auto: what the environment variable NEUROSHARD_BACKEND "
+          "names, else the fastest that works here");
+  group.with_default("--threads", "N", options.threads, "CPU threads; 0: one per core");
 }
 
 PlannerOptions SearchChoice::options() const {
@@ -41,56 +36,43 @@ PlannerOptions SearchChoice::options() const {
 }
 
 void add_effort_option(CLI::App& command, SearchChoice& choice) {
-  command
-      .add_option("--effort", choice.effort,
-                  "How much work the algorithm neuroshard does: fast (for what-ifs), default, or "
-                  "thorough (seconds). More effort never gives a dearer plan")
-      ->type_name("NAME")
-      ->capture_default_str()
-      ->group(kSearchGroup);
+  const command_line::OptionGroup search(command, kSearchGroup);
+  search.with_default(
+      "--effort", "NAME", choice.effort,
+      "How much work the algorithm neuroshard does: fast (for what-ifs), default, or "
+      "thorough (seconds). More effort never gives a dearer plan");
 }
 
 void add_cut_options(CLI::App& command, SearchChoice& choice) {
-  command
-      .add_flag("--equal-widths", choice.planner.equal_widths,
-                "With algorithm neuroshard: cut each table to slices of one width, as checkpoints "
-                "of some training systems need")
-      ->group(kSearchGroup);
-  command
-      .add_option(
-          "--cuts", choice.cuts,
-          "With algorithm neuroshard: any (tables may be on every device, row-wise, or in other "
-          "parts than halves where that is cheaper, and in row blocks of a node where nothing else "
-          "finds room), columns (halved by columns alone), or torchrec (any, with --equal-widths). "
-          "Default: any with the built-in weights, columns with published checkpoints")
-      ->type_name("NAME")
-      ->group(kSearchGroup);
+  const command_line::OptionGroup search(command, kSearchGroup);
+  search.flag("--equal-widths", choice.planner.equal_widths,
+              "With algorithm neuroshard: cut each table to slices of one width, as checkpoints "
+              "of some training systems need");
+  search.add(
+      "--cuts", "NAME", choice.cuts,
+      "With algorithm neuroshard: any (tables may be on every device, row-wise, or in other "
+      "parts than halves where that is cheaper, and in row blocks of a node where nothing else "
+      "finds room), columns (halved by columns alone), or torchrec (any, with --equal-widths). "
+      "Default: any with the built-in weights, columns with published checkpoints");
 }
 
 void add_search_options(CLI::App& command, SearchChoice& choice) {
-  const std::string group = kSearchGroup;
+  const command_line::OptionGroup search(command, kSearchGroup);
   std::string baselines;
   for (const Algorithm known : all_algorithms()) {
     if (known == Algorithm::kNeuroshard) continue;
     baselines += (baselines.empty() ? "" : ", ") + std::string(name_of(known));
   }
-  command
-      .add_option("--algorithm", choice.algorithm,
-                  std::string(name_of(Algorithm::kNeuroshard)) + ", or to compare: " + baselines)
-      ->type_name("NAME")
-      ->capture_default_str()
-      ->group(group);
-  command
-      .add_option(
-          "--policy", choice.policy,
-          "Networks of the algorithms dreamshard and autoshard: a file of 'train policy', or "
-          "a checkpoint of the published programs")
-      ->type_name("FILE")
-      ->group(group);
+  search.with_default(
+      "--algorithm", "NAME", choice.algorithm,
+      std::string(name_of(Algorithm::kNeuroshard)) + ", or to compare: " + baselines);
+  search.add("--policy", "FILE", choice.policy,
+             "Networks of the algorithms dreamshard and autoshard: a file of 'train policy', or "
+             "a checkpoint of the published programs");
   add_effort_option(command, choice);
   add_cut_options(command, choice);
   const auto add_size = [&](const char* name, int& value, const char* help) {
-    command.add_option(name, value, help)->type_name("N")->capture_default_str()->group(group);
+    search.with_default(name, "N", value, help);
   };
   add_size("--beam-width", choice.planner.search.beam_width,
            "Published search: states of column splits kept per level");
@@ -105,28 +87,18 @@ void add_search_options(CLI::App& command, SearchChoice& choice) {
           "--no-memory-splits", [&choice] { choice.planner.search.memory_splits = false; },
           "With --algorithm published: do not split tables that exceed a device or find no room, "
           "but give up there, as the published program does")
-      ->group(group);
-  command.add_option("--seed", choice.planner.seed, "Seed of the algorithm random")
-      ->type_name("N")
-      ->capture_default_str()
-      ->group(group);
+      ->group(kSearchGroup);
+  search.with_default("--seed", "N", choice.planner.seed, "Seed of the algorithm random");
 }
 
 void add_output_options(CLI::App& command, std::string& format, std::string& output) {
-  const std::string group = "Output";
-  command
-      .add_option("--format", format,
-                  "table: for people; json: one task with everything known of its plan; jsonl: a "
-                  "line per task")
-      ->type_name("NAME")
-      ->capture_default_str()
-      ->group(group);
-  command
-      .add_option(
-          "--output", output,
-          "Write to a file, which appears complete or not at all (default: standard output)")
-      ->type_name("FILE")
-      ->group(group);
+  const command_line::OptionGroup group(command, "Output");
+  group.with_default(
+      "--format", "NAME", format,
+      "table: for people; json: one task with everything known of its plan; jsonl: a "
+      "line per task");
+  group.add("--output", "FILE", output,
+            "Write to a file, which appears complete or not at all (default: standard output)");
 }
 
 }  // namespace neuroshard::tools

@@ -6,16 +6,15 @@
 
 #include "core/base/message_text.h"
 #include "neuroshard/error.h"
+#include "tools/command_line/options.h"
 
 namespace neuroshard::tools {
 
-void add_fields_option(CLI::App& command, const FieldsOption& option,
-                       std::vector<std::string>& stated, const std::string& group) {
-  command.add_option(option.name, stated, option.help)
+void add_fields_option(const command_line::OptionGroup& group, const FieldsOption& option,
+                       std::vector<std::string>& stated) {
+  group.add(option.name, option.type_name, stated, option.help)
       ->delimiter(',')
-      ->allow_extra_args(false)
-      ->type_name(option.type_name)
-      ->group(group);
+      ->allow_extra_args(false);
 }
 
 void apply_fields(const FieldsOption& option, const std::vector<std::string>& stated,

@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-namespace CLI {
-class App;
+namespace neuroshard::command_line {
+class OptionGroup;
 }
 
 namespace neuroshard::tools {
@@ -19,8 +19,8 @@ struct FieldsOption {
   const char* type_name;
 };
 
-void add_fields_option(CLI::App& command, const FieldsOption& option,
-                       std::vector<std::string>& stated, const std::string& group);
+void add_fields_option(const command_line::OptionGroup& group, const FieldsOption& option,
+                       std::vector<std::string>& stated);
 
 /// Calls `set(name, value)` for each that is stated; without a '=' there is no value. Throws Error
 /// naming the option if that does, or if there is a problem afterwards.

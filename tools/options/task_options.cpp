@@ -15,6 +15,7 @@
 #include "core/tables/overlap_fields.h"
 #include "neuroshard/error.h"
 #include "neuroshard/task_file.h"
+#include "tools/command_line/options.h"
 #include "tools/options/exchange_option.h"
 #include "tools/options/hardware_option.h"
 #include "tools/options/host_memory_option.h"
@@ -144,18 +145,14 @@ void require_ranges(const TaskOptions& options) {
   apply_exchange(options.exchange, any);
   Overlap any_overlap;
   apply_overlap(options.overlap, any_overlap);
-  Task any_host;
-  any_host.host = {.bytes = 1, .link_gb_s = 1.0};
+  Task any_host{.host = {.bytes = 1, .link_gb_s = 1.0}};
   apply_host_memory(options.host_memory, any_host);
   options.memory.require_ranges();
 }
 
-void add_link_options(CLI::App& command, NodeLinks& links, const std::string& group) {
+void add_link_options(const command_line::OptionGroup& group, NodeLinks& links) {
   const auto add = [&](const char* name, double& gb_s, const char* help) {
-    command.add_option(name, gb_s, help)
-        ->type_name("GB/s")
-        ->check(CLI::Range(kLeastGbPerSecond, kMostGbPerSecond))
-        ->group(group);
+    group.add(name, "GB/s", gb_s, help)->check(CLI::Range(kLeastGbPerSecond, kMostGbPerSecond));
   };
   add("--in-node-gb-s", links.in_node_gb_s,
       "Bandwidth from a device to the others of its node, in place of the task file's");
@@ -184,25 +181,15 @@ std::int64_t memory_of_option(double gib) {
 }
 
 void add_task_options(CLI::App& command, TaskOptions& options, DeviceLists lists) {
-  const std::string group = "Task";
-  command.add_option("--task", options.task, "Task file (docs/task_format.md); -: standard input")
-      ->type_name("FILE")
-      ->group(group);
-  command
-      .add_option("--tables", options.tables, "Published format: table_configs.json, with --tasks")
-      ->type_name("FILE")
-      ->group(group);
-  command.add_option("--tasks", options.tasks, "Published format: one task a line")
-      ->type_name("FILE")
-      ->group(group);
-  command
-      .add_option("--index", options.index,
-                  "Only this line of --tasks, counted from 0 (default: all of them)")
-      ->type_name("I")
-      ->group(group);
+  const command_line::OptionGroup group(command, "Task");
+  group.add("--task", "FILE", options.task, "Task file (docs/task_format.md); -: standard input");
+  group.add("--tables", "FILE", options.tables,
+            "Published format: table_configs.json, with --tasks");
+  group.add("--tasks", "FILE", options.tasks, "Published format: one task a line");
+  group.add("--index", "I", options.index,
+            "Only this line of --tasks, counted from 0 (default: all of them)");
   const auto add = [&](const char* name, auto& values, const std::string& help, const char* type) {
-    CLI::Option* const option = command.add_option(name, values, help);
-    option->type_name(type)->group(group);
+    CLI::Option* const option = group.add(name, type, values, help);
     if (lists == DeviceLists::kYes) {
       option->delimiter(',')->allow_extra_args(false);
     } else {
@@ -216,24 +203,18 @@ void add_task_options(CLI::App& command, TaskOptions& options, DeviceLists lists
       "D");
   add("--memory-gb", options.memory_gb, "GiB of each device, in place of the task file's" + several,
       "G");
-  command
-      .add_option("--devices-per-node", options.devices_per_node,
-                  "Devices that share a node, in place of the task file's (default: 8). Rows are "
-                  "cut over all devices or over those of one node")
-      ->type_name("N")
-      ->group(group);
-  add_link_options(command, options.links, group);
-  command
-      .add_option(
-          "--link-levels", options.levels,
-          "Blocks of devices beyond nodes, each with the bandwidth from a device to those of "
-          "other blocks, in place of the task file's")
-      ->delimiter(',')
-      ->type_name("DEVICES:GB/s,...")
-      ->group(group);
-  add_exchange_option(command, options.exchange, group);
-  add_overlap_option(command, options.overlap, group);
-  add_host_memory_option(command, options.host_memory, group);
+  group.add("--devices-per-node", "N", options.devices_per_node,
+            "Devices that share a node, in place of the task file's (default: 8). Rows are "
+            "cut over all devices or over those of one node");
+  add_link_options(group, options.links);
+  group
+      .add("--link-levels", "DEVICES:GB/s,...", options.levels,
+           "Blocks of devices beyond nodes, each with the bandwidth from a device to those of "
+           "other blocks, in place of the task file's")
+      ->delimiter(',');
+  add_exchange_option(group, options.exchange);
+  add_overlap_option(group, options.overlap);
+  add_host_memory_option(group, options.host_memory);
   add_memory_options(command, options.memory);
 }
 

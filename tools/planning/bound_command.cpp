@@ -7,6 +7,7 @@
 #include "core/base/message_text.h"
 #include "neuroshard/error.h"
 #include "neuroshard/plan_file.h"
+#include "tools/command_line/options.h"
 #include "tools/commands.h"
 #include "tools/console/result_output.h"
 #include "tools/options/hardware_option.h"
@@ -77,20 +78,16 @@ void add_bound_command(CLI::App& program, Action& chosen) {
       "bound", "Compute a cost that no plan of a task is below, and how near a plan is to it");
   command->footer(kBoundExamples);
   add_task_options(*command, options->tasks);
-  command
-      ->add_option("--hardware", options->hardware,
-                   "Hardware whose datasheets give the costs: " + known_hardware_names() +
-                       ", or a datasheet, FILE.json or its text, in place of what the task says "
-                       "(default: " +
-                       std::string(kDefaultHardware) + ")")
-      ->type_name("NAME|FILE");
-  command
-      ->add_option("--plan", options->plan, "Plans of the plan command, to compare with the bound")
-      ->type_name("FILE");
+  const command_line::OptionGroup general(*command);
+  general.add("--hardware", "NAME|FILE", options->hardware,
+              "Hardware whose datasheets give the costs: " + known_hardware_names() +
+                  ", or a datasheet, FILE.json or its text, in place of what the task says "
+                  "(default: " +
+                  std::string(kDefaultHardware) + ")");
+  general.add("--plan", "FILE", options->plan,
+              "Plans of the plan command, to compare with the bound");
   add_output_options(*command, options->format, options->output);
-  command->callback([options, &chosen] {
-    chosen = [options](Console& console) { return run_bound(*options, console); };
-  });
+  command_line::run_if_given(*command, chosen, options, run_bound);
 }
 
 }  // namespace neuroshard::tools

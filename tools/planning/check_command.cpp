@@ -5,6 +5,7 @@
 #include "core/base/message_text.h"
 #include "neuroshard/error.h"
 #include "neuroshard/plan_file.h"
+#include "tools/command_line/options.h"
 #include "tools/commands.h"
 #include "tools/console/result_output.h"
 #include "tools/options/search_options.h"
@@ -94,9 +95,7 @@ void add_check_command(CLI::App& program, Action& chosen) {
   add_task_options(*command, options->tasks);
   add_plan_option(*command, options->plan);
   add_output_options(*command, options->format, options->output);
-  command->callback([options, &chosen] {
-    chosen = [options](Console& console) { return run_check(*options, console); };
-  });
+  command_line::run_if_given(*command, chosen, options, run_check);
 }
 
 }  // namespace neuroshard::tools

@@ -8,6 +8,7 @@
 #include "neuroshard/plan_file.h"
 #include "neuroshard/planner.h"
 #include "neuroshard/rule_costs.h"
+#include "tools/command_line/options.h"
 #include "tools/commands.h"
 #include "tools/console/result_output.h"
 #include "tools/options/model_options.h"
@@ -112,9 +113,7 @@ void add_explain_command(CLI::App& program, Action& chosen) {
   add_search_options(*command, options->search);
   add_backend_options(*command, options->search.planner);
   add_output_options(*command, options->format, options->output);
-  command->callback([options, &chosen] {
-    chosen = [options](Console& console) { return run_explain(*options, console); };
-  });
+  command_line::run_if_given(*command, chosen, options, run_explain);
 }
 
 }  // namespace neuroshard::tools

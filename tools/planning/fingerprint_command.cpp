@@ -5,6 +5,7 @@
 #include "core/base/message_text.h"
 #include "neuroshard/error.h"
 #include "neuroshard/fingerprint.h"
+#include "tools/command_line/options.h"
 #include "tools/commands.h"
 #include "tools/console/result_output.h"
 #include "tools/options/model_options.h"
@@ -63,9 +64,7 @@ void add_fingerprint_command(CLI::App& program, Action& chosen) {
   add_model_options(*command, options->models);
   add_search_options(*command, options->search);
   add_output_options(*command, options->format, options->output);
-  command->callback([options, &chosen] {
-    chosen = [options](Console& console) { return run_fingerprint(*options, console); };
-  });
+  command_line::run_if_given(*command, chosen, options, run_fingerprint);
 }
 
 }  // namespace neuroshard::tools

@@ -3,6 +3,7 @@
 
 #include "neuroshard/error.h"
 #include "neuroshard/plan_file.h"
+#include "tools/command_line/options.h"
 #include "tools/commands.h"
 #include "tools/console/result_output.h"
 #include "tools/options/model_options.h"
@@ -125,43 +126,32 @@ void add_groups_command(CLI::App& program, Action& chosen) {
       "groups", "Plan devices in groups that each hold all tables, and are averaged now and then");
   command->footer(kGroupsExamples);
   add_task_options(*command, options->tasks);
-  const auto add = [&](const char* name, auto& field, const char* text) {
-    return command->add_option(name, field, text)->group("Groups");
-  };
-  add("--sizes", options->sizes, "Devices of a group; default: all sizes that can be planned")
-      ->delimiter(',')
-      ->type_name("N,...");
-  add("--layouts", options->layouts,
-      "Devices that form a group: consecutive, interleaved; default: both")
-      ->delimiter(',')
-      ->type_name("NAME,...");
-  add("--average-every", options->iterations, "Iterations between two averagings")->type_name("N");
-  add("--average-share", options->share,
-      "Share of the time that averaging may take, in place of --average-every; default: 0.05")
-      ->type_name("SHARE");
-  command
-      ->add_flag("--weights-only", options->weights_only,
-                 "Average the weights alone, without the optimizers' state")
-      ->group("Groups");
-  command
-      ->add_flag("--touched-rows", options->touched_rows,
-                 "Average only rows that some group has looked up since the last averaging")
-      ->group("Groups");
+  const command_line::OptionGroup groups(*command, "Groups");
+  groups
+      .add("--sizes", "N,...", options->sizes,
+           "Devices of a group; default: all sizes that can be planned")
+      ->delimiter(',');
+  groups
+      .add("--layouts", "NAME,...", options->layouts,
+           "Devices that form a group: consecutive, interleaved; default: both")
+      ->delimiter(',');
+  groups.add("--average-every", "N", options->iterations, "Iterations between two averagings");
+  groups.add(
+      "--average-share", "SHARE", options->share,
+      "Share of the time that averaging may take, in place of --average-every; default: 0.05");
+  groups.flag("--weights-only", options->weights_only,
+              "Average the weights alone, without the optimizers' state");
+  groups.flag("--touched-rows", options->touched_rows,
+              "Average only rows that some group has looked up since the last averaging");
   add_model_options(*command, options->models);
   add_search_options(*command, options->search);
   add_backend_options(*command, options->search.planner);
   add_output_options(*command, options->format, options->output);
-  command->add_option("--svg", options->svg, "Also draw costs over sizes of groups, to an SVG file")
-      ->type_name("FILE")
-      ->group("Output");
-  command
-      ->add_option("--plan-output", options->plan_output,
-                   "Also write the plan of one of the cheapest groups, as plan --format json does")
-      ->type_name("FILE")
-      ->group("Output");
-  command->callback([options, &chosen] {
-    chosen = [options](Console& console) { return run_groups(*options, console); };
-  });
+  const command_line::OptionGroup output(*command, "Output");
+  output.add("--svg", "FILE", options->svg, "Also draw costs over sizes of groups, to an SVG file");
+  output.add("--plan-output", "FILE", options->plan_output,
+             "Also write the plan of one of the cheapest groups, as plan --format json does");
+  command_line::run_if_given(*command, chosen, options, run_groups);
 }
 
 }  // namespace neuroshard::tools

@@ -7,6 +7,7 @@
 #include "core/base/message_text.h"
 #include "neuroshard/error.h"
 #include "neuroshard/plan_file.h"
+#include "tools/command_line/options.h"
 #include "tools/commands.h"
 #include "tools/console/report_output.h"
 #include "tools/plan_pages/plan_report.h"
@@ -162,41 +163,26 @@ void add_plan_command(CLI::App& program, Action& chosen) {
   add_task_options(*command, options->tasks, DeviceLists::kYes);
   add_model_options(*command, options->models);
   add_search_options(*command, options->search);
-  command
-      ->add_option("--deadline-ms", options->deadline_ms,
-                   "Milliseconds after which the best plan so far is returned, for each task")
-      ->type_name("MS")
-      ->group("Search");
-  command
-      ->add_option("--alternatives", options->alternatives,
-                   "Also give this many other plans that the search came across (one task)")
-      ->type_name("K")
-      ->group("Search");
-  command
-      ->add_flag("--bound", options->bound,
-                 "Also give a lower bound of every plan's cost, by analytic prices (one task)")
-      ->group("Search");
+  const command_line::OptionGroup search(*command, "Search");
+  search.add("--deadline-ms", "MS", options->deadline_ms,
+             "Milliseconds after which the best plan so far is returned, for each task");
+  search.add("--alternatives", "K", options->alternatives,
+             "Also give this many other plans that the search came across (one task)");
+  search.flag("--bound", options->bound,
+              "Also give a lower bound of every plan's cost, by analytic prices (one task)");
   add_backend_options(*command, options->search.planner);
   add_output_options(*command, options->format, options->output);
-  command
-      ->add_option("--svg", options->svg,
-                   "Also draw costs over devices, to an SVG file (several --devices)")
-      ->type_name("FILE")
-      ->group("Output");
+  const command_line::OptionGroup output(*command, "Output");
+  output.add("--svg", "FILE", options->svg,
+             "Also draw costs over devices, to an SVG file (several --devices)");
   add_report_option(*command, options->report);
   add_beside_option(*command, options->beside);
-  command
-      ->add_flag("--list-shards", options->list_shards,
-                 "Also list which columns of which table go to each device (--format table)")
-      ->group("Output");
-  command
-      ->add_flag("--resume", options->resume,
-                 "Keep finished lines in FILE.partial (--format jsonl --output FILE), and go on "
-                 "after those of an interrupted run")
-      ->group("Output");
-  command->callback([options, &chosen] {
-    chosen = [options](Console& console) { return run_plan(*options, console); };
-  });
+  output.flag("--list-shards", options->list_shards,
+              "Also list which columns of which table go to each device (--format table)");
+  output.flag("--resume", options->resume,
+              "Keep finished lines in FILE.partial (--format jsonl --output FILE), and go on "
+              "after those of an interrupted run");
+  command_line::run_if_given(*command, chosen, options, run_plan);
 }
 
 }  // namespace neuroshard::tools

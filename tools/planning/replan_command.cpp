@@ -8,6 +8,7 @@
 #include "neuroshard/plan_file.h"
 #include "neuroshard/planner.h"
 #include "neuroshard/what_if.h"
+#include "tools/command_line/options.h"
 #include "tools/commands.h"
 #include "tools/console/report_output.h"
 #include "tools/console/result_output.h"
@@ -202,68 +203,43 @@ void add_replan_command(CLI::App& program, Action& chosen) {
       program.add_subcommand("replan", "Find a plan near to the one that runs, after a change");
   command->footer(kReplanExamples);
   add_task_options(*command, options->task);
-  const char* running = "Running job";
-  command->add_option("--running-task", options->running_task, "Task file of the running plan")
-      ->type_name("FILE")
-      ->group(running)
+  const command_line::OptionGroup running(*command, "Running job");
+  running.add("--running-task", "FILE", options->running_task, "Task file of the running plan")
       ->required();
-  command
-      ->add_option("--running-plan", options->running_plan,
-                   "The running plan, as written by plan --format json")
-      ->type_name("FILE")
-      ->group(running)
+  running
+      .add("--running-plan", "FILE", options->running_plan,
+           "The running plan, as written by plan --format json")
       ->required();
-  command
-      ->add_option("--lost-devices", options->lost_devices,
-                   "Devices of the running plan that are no longer there")
-      ->type_name("N,...")
-      ->delimiter(',')
-      ->group(running);
-  command
-      ->add_option("--regrouped", options->regrouped,
-                   "Running groups of devices, laid out so, become groups of the task's devices: "
-                   "consecutive or interleaved (docs/device_groups.md)")
-      ->type_name("LAYOUT")
-      ->group(running);
-  command
-      ->add_option("--move-budget-gb", options->move_budget_gb,
-                   "GiB that may be moved, including those that must be")
-      ->type_name("GIB")
-      ->group(running);
-  command
-      ->add_option("--ms-per-moved-gb", options->ms_per_moved_gb,
-                   "Gain per iteration that is worth a moved GiB, in place of a budget")
-      ->type_name("MS")
-      ->group(running);
-  command
-      ->add_flag("--carry-over", options->carry_over,
-                 "Also spend the budget that the running plan's file has left, and save what gains "
-                 "little for the next change")
-      ->group(running);
-  command
-      ->add_option("--small-moves-share", options->small_moves_share,
-                   "Without budget and price: share of the tables' memory on all devices that may "
-                   "be moved beyond what must be, if that saves 1 % of the cost")
-      ->type_name("SHARE")
-      ->check(CLI::Range(0.0, 1.0))
-      ->capture_default_str()
-      ->group(running);
-  command
-      ->add_option("--small-moves-gb", options->small_moves_gb,
-                   "GiB per device that may be moved in this way, if that is more than the share; "
-                   "with both 0, nothing is")
-      ->type_name("GIB")
-      ->capture_default_str()
-      ->group(running);
+  running
+      .add("--lost-devices", "N,...", options->lost_devices,
+           "Devices of the running plan that are no longer there")
+      ->delimiter(',');
+  running.add("--regrouped", "LAYOUT", options->regrouped,
+              "Running groups of devices, laid out so, become groups of the task's devices: "
+              "consecutive or interleaved (docs/device_groups.md)");
+  running.add("--move-budget-gb", "GIB", options->move_budget_gb,
+              "GiB that may be moved, including those that must be");
+  running.add("--ms-per-moved-gb", "MS", options->ms_per_moved_gb,
+              "Gain per iteration that is worth a moved GiB, in place of a budget");
+  running.flag("--carry-over", options->carry_over,
+               "Also spend the budget that the running plan's file has left, and save what gains "
+               "little for the next change");
+  running
+      .with_default("--small-moves-share", "SHARE", options->small_moves_share,
+                    "Without budget and price: share of the tables' memory on all devices that may "
+                    "be moved beyond what must be, if that saves 1 % of the cost")
+      ->check(CLI::Range(0.0, 1.0));
+  running.with_default(
+      "--small-moves-gb", "GIB", options->small_moves_gb,
+      "GiB per device that may be moved in this way, if that is more than the share; "
+      "with both 0, nothing is");
   add_model_options(*command, options->models);
   add_effort_option(*command, options->search);
   add_cut_options(*command, options->search);
   add_backend_options(*command, options->search.planner);
   add_output_options(*command, options->format, options->output);
   add_report_option(*command, options->report);
-  command->callback([options, &chosen] {
-    chosen = [options](Console& console) { return run_replan(*options, console); };
-  });
+  command_line::run_if_given(*command, chosen, options, run_replan);
 }
 
 }  // namespace neuroshard::tools

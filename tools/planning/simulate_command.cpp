@@ -5,6 +5,7 @@
 #include "neuroshard/error.h"
 #include "neuroshard/plan_file.h"
 #include "neuroshard/planner.h"
+#include "tools/command_line/options.h"
 #include "tools/commands.h"
 #include "tools/console/report_output.h"
 #include "tools/console/result_output.h"
@@ -181,29 +182,18 @@ void add_simulate_command(CLI::App& program, Action& chosen) {
   add_plan_option(*command, options->plan);
   add_model_options(*command, options->models);
   add_backend_options(*command, options->planner);
-  const char* judge = "Cost source";
-  command
-      ->add_option("--cost-source", options->cost_source,
-                   "models: the cost models; analytic: the datasheet models that they can be "
-                   "trained on")
-      ->capture_default_str()
-      ->group(judge);
-  command
-      ->add_option("--gpu", options->gpu,
-                   "GPU datasheet of the analytic source (default: that of --hardware)")
-      ->type_name("NAME")
-      ->group(judge);
-  command
-      ->add_option("--network", options->network,
-                   "Network datasheet of the analytic source (default: that of --hardware)")
-      ->type_name("NAME")
-      ->group(judge);
+  const command_line::OptionGroup judge(*command, "Cost source");
+  judge.with_default("--cost-source", options->cost_source,
+                     "models: the cost models; analytic: the datasheet models that they can be "
+                     "trained on");
+  judge.add("--gpu", "NAME", options->gpu,
+            "GPU datasheet of the analytic source (default: that of --hardware)");
+  judge.add("--network", "NAME", options->network,
+            "Network datasheet of the analytic source (default: that of --hardware)");
   add_output_options(*command, options->format, options->output);
   add_report_option(*command, options->report);
   add_beside_option(*command, options->beside);
-  command->callback([options, &chosen] {
-    chosen = [options](Console& console) { return run_simulate(*options, console); };
-  });
+  command_line::run_if_given(*command, chosen, options, run_simulate);
 }
 
 }  // namespace neuroshard::tools

@@ -11,6 +11,7 @@
 #include "neuroshard/error.h"
 #include "neuroshard/evaluation.h"
 #include "neuroshard/task_models.h"
+#include "tools/command_line/options.h"
 #include "tools/commands.h"
 #include "tools/console/result_output.h"
 #include "tools/options/model_options.h"
@@ -157,8 +158,7 @@ std::int64_t trained_batch(const CostModels& models, int devices) {
 /// on.
 CostModels models_for_batch(const CostModels& models, int devices, std::int64_t batch) {
   const std::int64_t trained = trained_batch(models, devices);
-  Task task;
-  task.devices = devices;
+  Task task{.devices = devices};
   if (batch != 0 && batch != trained && models.compute.any_batch()) {
     if (trained != kDefaultBatchSize) {
       throw Error("batch_size is " + std::to_string(batch) +
@@ -206,16 +206,13 @@ void add_kind(CLI::App& evaluate, const std::string& kind, const std::string& de
   const auto options = std::make_shared<EvaluateCommand>();
   CLI::App* command = evaluate.add_subcommand(kind, description);
   command->footer(examples);
-  command->add_option("--data", options->data, "Folder of samples; may be given several times")
-      ->type_name("DIR")
+  const command_line::OptionGroup general(*command);
+  general.add("--data", "DIR", options->data, "Folder of samples; may be given several times")
       ->required();
-  command->add_option("--scatter", options->scatter, "Draw predicted over measured costs as SVG")
-      ->type_name("FILE");
-  command->add_flag("--json", options->json, "Print JSON");
+  general.add("--scatter", "FILE", options->scatter, "Draw predicted over measured costs as SVG");
+  general.flag("--json", options->json, "Print JSON");
   add_model_options(*command, options->models);
-  command->callback([options, run, &chosen] {
-    chosen = [options, run](Console& console) { return run(*options, console); };
-  });
+  command_line::run_if_given(*command, chosen, options, run);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "core/base/message_text.h"
 #include "neuroshard/error.h"
 #include "neuroshard/weights.h"
+#include "tools/command_line/options.h"
 #include "tools/console/interrupt.h"
 #include "tools/console/progress_bar.h"
 #include "tools/console/result_output.h"
@@ -78,40 +79,24 @@ int run(const FitCommand& command, Console& console) {
 
 void add_fit_options(CLI::App& train, Action& chosen) {
   const auto options = std::make_shared<FitCommand>();
-  const std::string group = "All parts of the weights, by the recipe that is best for each";
-  train
-      .add_option("--data", options->data, "Folder of samples of 'collect' or neuroshard.calibrate")
-      ->type_name("DIR")
-      ->group(group);
-  train.add_option("--output", options->output, "Weights file to write (.safetensors)")
-      ->type_name("FILE")
-      ->group(group);
-  train
-      .add_option("--report", options->report,
-                  "Write recipes, errors and predicted over measured costs as a page (.html)")
-      ->type_name("FILE")
-      ->group(group);
-  train
-      .add_option("--from", options->from,
-                  "Weights that recipes begin with: built-in, " + trained_hardware_names() +
-                      ", or a file; default: the built-in ones that are nearest")
-      ->type_name("WEIGHTS")
-      ->group(group);
-  train
-      .add_option("--max-error", options->max_error,
-                  "Refuse weights with a larger mean error on samples held back; 0.3 is 30 %")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str()
-      ->group(group);
-  train
-      .add_option("--seed", options->seed, "Decides parts of the samples, start weights and order")
-      ->capture_default_str()
-      ->group(group);
-  train
-      .add_option("--threads", options->threads,
-                  "CPU threads; 0: one per core. Results do not depend on them")
-      ->capture_default_str()
-      ->group(group);
+  const command_line::OptionGroup group(
+      train, "All parts of the weights, by the recipe that is best for each");
+  group.add("--data", "DIR", options->data,
+            "Folder of samples of 'collect' or neuroshard.calibrate");
+  group.add("--output", "FILE", options->output, "Weights file to write (.safetensors)");
+  group.add("--report", "FILE", options->report,
+            "Write recipes, errors and predicted over measured costs as a page (.html)");
+  group.add("--from", "WEIGHTS", options->from,
+            "Weights that recipes begin with: built-in, " + trained_hardware_names() +
+                ", or a file; default: the built-in ones that are nearest");
+  group
+      .with_default("--max-error", options->max_error,
+                    "Refuse weights with a larger mean error on samples held back; 0.3 is 30 %")
+      ->check(CLI::PositiveNumber);
+  group.with_default("--seed", options->seed,
+                     "Decides parts of the samples, start weights and order");
+  group.with_default("--threads", options->threads,
+                     "CPU threads; 0: one per core. Results do not depend on them");
   train.callback([options, &train, &chosen] {
     if (!train.get_subcommands().empty()) return;
     chosen = [options](Console& console) { return run(*options, console); };

@@ -6,6 +6,7 @@
 #include "neuroshard/task_models.h"
 #include "neuroshard/training.h"
 #include "neuroshard/weights.h"
+#include "tools/command_line/options.h"
 #include "tools/commands.h"
 #include "tools/training/fit_command.h"
 #include "tools/training/fitted_weights.h"
@@ -55,6 +56,8 @@ constexpr const char* kTrainKindsExamples = R"(Example:
 
 docs/training.md has the details.)";
 
+constexpr const char* kNetworkHeading = "Network";
+
 struct TrainCompute {
   TrainOptions common;
   ComputeNetworkSizes sizes;
@@ -68,50 +71,39 @@ struct TrainComm {
 };
 
 void add_file_options(CLI::App& command, TrainOptions& options) {
-  command.add_option("--data", options.data, "Folder of samples; may be given several times")
-      ->type_name("DIR")
+  const command_line::OptionGroup general(command);
+  general.add("--data", "DIR", options.data, "Folder of samples; may be given several times")
       ->required();
-  command.add_option("--output", options.output, "Weights file to write (.safetensors)")
-      ->type_name("FILE")
+  general.add("--output", "FILE", options.output, "Weights file to write (.safetensors)")
       ->required();
-  command
-      .add_option("--base", options.base,
-                  "Weights file whose other models are kept; may be the output file")
-      ->type_name("FILE");
-  command.add_option("--scatter", options.scatter, "Draw predicted over measured costs as SVG")
-      ->type_name("FILE");
-  const std::string about = "About the data (default: what their collection.json says)";
-  command.add_option("--source", options.source, "Where the costs come from")->group(about);
-  command.add_option("--hardware", options.hardware, "Hardware that the costs are for")
-      ->group(about);
+  general.add("--base", "FILE", options.base,
+              "Weights file whose other models are kept; may be the output file");
+  general.add("--scatter", "FILE", options.scatter, "Draw predicted over measured costs as SVG");
+  const command_line::OptionGroup about(
+      command, "About the data (default: what their collection.json says)");
+  about.add("--source", options.source, "Where the costs come from");
+  about.add("--hardware", options.hardware, "Hardware that the costs are for");
 }
 
 void add_train_options(CLI::App& command, TrainOptions& options) {
   TrainingOptions& training = options.training;
   add_file_options(command, options);
-  command.add_option("--log", options.log, "Write the errors of every epoch as CSV")
-      ->type_name("FILE");
+  const command_line::OptionGroup general(command);
+  general.add("--log", "FILE", options.log, "Write the errors of every epoch as CSV");
   CLI::Option* const resume =
-      command.add_flag("--resume", options.resume,
-                       "Keep the state of training in OUTPUT.PART.partial, and go on from it");
-  command
-      .add_option(
-          "--from", options.from,
-          "Calibrate these weights with few samples, in place of training anew: built-in, " +
-              trained_hardware_names() + ", or a file, whose other models are then kept")
-      ->type_name("WEIGHTS")
+      general.flag("--resume", options.resume,
+                   "Keep the state of training in OUTPUT.PART.partial, and go on from it");
+  general
+      .add("--from", "WEIGHTS", options.from,
+           "Calibrate these weights with few samples, in place of training anew: built-in, " +
+               trained_hardware_names() + ", or a file, whose other models are then kept")
       ->excludes(resume);
 
-  const std::string how = "Training";
-  command.add_option("--epochs", training.epochs, "Passes over the training samples")
-      ->capture_default_str()
-      ->group(how);
-  command.add_option("--seed", training.seed, "Decides split, start weights and order")
-      ->capture_default_str()
-      ->group(how);
-  command.add_option("--batch", training.batch, "Samples a step")
-      ->capture_default_str()
-      ->group(how);
+  const std::string heading = "Training";
+  const command_line::OptionGroup how(command, heading);
+  how.with_default("--epochs", training.epochs, "Passes over the training samples");
+  how.with_default("--seed", training.seed, "Decides split, start weights and order");
+  how.with_default("--batch", training.batch, "Samples a step");
   command
       .add_option_function<std::string>(
           "--loss",
@@ -121,30 +113,18 @@ void add_train_options(CLI::App& command, TrainOptions& options) {
           "Square of the error, or of the error relative to the cost")
       ->check(CLI::IsMember({"squared", "relative"}))
       ->default_str("squared")
-      ->group(how);
-  command
-      .add_option("--learning-rate", training.learning_rate, "Learning rate of Adam at the start")
-      ->capture_default_str()
-      ->group(how);
-  command
-      .add_option("--final-learning-rate", training.final_learning_rate,
-                  "Learning rate at the end, reached along half a cosine")
-      ->capture_default_str()
-      ->group(how);
+      ->group(heading);
+  how.with_default("--learning-rate", training.learning_rate, "Learning rate of Adam at the start");
+  how.with_default("--final-learning-rate", training.final_learning_rate,
+                   "Learning rate at the end, reached along half a cosine");
   CLI::Option* const from = command.get_option("--from");
-  command
-      .add_option(
-          "--backend", options.backend,
-          "Where steps are computed; cuda: on a GPU, with cuBLAS. Losses agree within rounding")
+  how.with_default(
+         "--backend", options.backend,
+         "Where steps are computed; cuda: on a GPU, with cuBLAS. Losses agree within rounding")
       ->excludes(from)
-      ->check(CLI::IsMember({"cpu", "cuda"}))
-      ->capture_default_str()
-      ->group(how);
-  command
-      .add_option("--threads", training.threads,
-                  "CPU threads; 0: one per core. Results do not depend on them")
-      ->capture_default_str()
-      ->group(how);
+      ->check(CLI::IsMember({"cpu", "cuda"}));
+  how.with_default("--threads", training.threads,
+                   "CPU threads; 0: one per core. Results do not depend on them");
 }
 
 // Options that are not given get values that suit few samples.
@@ -263,12 +243,11 @@ void add_train_compute(CLI::App& train, Action& chosen) {
   CLI::App* command = train.add_subcommand("compute", "Cost of the embedding tables of one device");
   command->footer(kTrainComputeExamples);
   add_train_options(*command, options->common);
-  command
-      ->add_option("--table-layers", options->sizes.table_network,
-                   "Widths of the table network; the last one is the embedding")
-      ->delimiter(',')
-      ->capture_default_str()
-      ->group("Network");
+  const command_line::OptionGroup network(*command, kNetworkHeading);
+  network
+      .with_default("--table-layers", options->sizes.table_network,
+                    "Widths of the table network; the last one is the embedding")
+      ->delimiter(',');
   command
       ->add_option_function<std::string>(
           "--features",
@@ -279,11 +258,9 @@ void add_train_compute(CLI::App& train, Action& chosen) {
           "or the operators', for any number of samples")
       ->check(CLI::IsMember({"published", "operator"}))
       ->default_str("published")
-      ->group("Network");
-  command->add_option("--head-layers", options->sizes.head, "Widths of the head's hidden layers")
-      ->delimiter(',')
-      ->capture_default_str()
-      ->group("Network");
+      ->group(kNetworkHeading);
+  network.with_default("--head-layers", options->sizes.head, "Widths of the head's hidden layers")
+      ->delimiter(',');
   for (const char* of_network : {"--table-layers", "--features", "--head-layers"}) {
     command->get_option("--from")->excludes(command->get_option(of_network));
   }
@@ -300,30 +277,26 @@ void add_train_comm(CLI::App& train, Action& chosen) {
   CLI::App* command = train.add_subcommand("comm", "Cost of the all-to-all between the devices");
   command->footer(kTrainCommExamples);
   add_train_options(*command, options->common);
-  command
-      ->add_option("--architecture", options->architecture,
-                   "symmetric: one model for every device count; dense: one for each, as published")
-      ->capture_default_str()
-      ->group("Network");
-  command
-      ->add_option("--layers", options->hidden,
-                   "Widths of the hidden layers (default: 64,32 if symmetric, 128,64,32,16 if "
-                   "dense)")
-      ->delimiter(',')
-      ->group("Network");
-  const std::string network = "Network that was measured, for tasks that state links";
+  const command_line::OptionGroup network(*command, kNetworkHeading);
+  network.with_default(
+      "--architecture", options->architecture,
+      "symmetric: one model for every device count; dense: one for each, as published");
+  network
+      .add("--layers", options->hidden,
+           "Widths of the hidden layers (default: 64,32 if symmetric, 128,64,32,16 if "
+           "dense)")
+      ->delimiter(',');
+  const command_line::OptionGroup measured(*command,
+                                           "Network that was measured, for tasks that state links");
   CLI::Option* const per_node =
-      command->add_option("--devices-per-node", options->network.devices_per_node)
-          ->check(CLI::Range(1, kMostDevicesOfModels))
-          ->type_name("N")
-          ->description("Devices of a node; with the other two")
-          ->group(network);
+      measured
+          .add("--devices-per-node", "N", options->network.devices_per_node,
+               "Devices of a node; with the other two")
+          ->check(CLI::Range(1, kMostDevicesOfModels));
   const auto add_link = [&](const char* name, double& gb_s, const char* help) {
-    CLI::Option* const link = command->add_option(name, gb_s, help)
+    CLI::Option* const link = measured.add(name, "GB/s", gb_s, help)
                                   ->check(CLI::Range(kLeastGbPerSecond, kMostGbPerSecond))
-                                  ->type_name("GB/s")
-                                  ->needs(per_node)
-                                  ->group(network);
+                                  ->needs(per_node);
     per_node->needs(link);
   };
   add_link("--in-node-gb-s", options->network.links.in_node_gb_s,
@@ -347,9 +320,7 @@ void add_train_all_reduce(CLI::App& train, Action& chosen) {
       "all-reduce", "Cost of keeping replicated tables alike: one line per device count");
   command->footer(kTrainAllReduceExamples);
   add_file_options(*command, *options);
-  command->callback([options, &chosen] {
-    chosen = [options](Console& console) { return train_all_reduces(*options, console); };
-  });
+  command_line::run_if_given(*command, chosen, options, train_all_reduces);
 }
 
 void add_train_kinds(CLI::App& train, Action& chosen) {
@@ -358,9 +329,7 @@ void add_train_kinds(CLI::App& train, Action& chosen) {
       "kinds", "Prices of row blocks and replicas, if a device's cost is the sum of its shards'");
   command->footer(kTrainKindsExamples);
   add_file_options(*command, *options);
-  command->callback([options, &chosen] {
-    chosen = [options](Console& console) { return train_kinds(*options, console); };
-  });
+  command_line::run_if_given(*command, chosen, options, train_kinds);
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "neuroshard/policy_file.h"
 #include "neuroshard/table_configs.h"
 #include "neuroshard/weights.h"
+#include "tools/command_line/options.h"
 #include "tools/console/interrupt.h"
 #include "tools/console/progress_bar.h"
 #include "tools/console/result_output.h"
@@ -99,42 +100,28 @@ void add_train_policy(CLI::App& train, Action& chosen) {
   CLI::App* command = train.add_subcommand(
       "policy", "Networks of the algorithms dreamshard and autoshard, which place whole tables");
   command->footer(kTrainPolicyExamples);
-  command->add_option("--algorithm", options->training.algorithm, "dreamshard or autoshard")
-      ->type_name("NAME")
+  const command_line::OptionGroup general(*command);
+  general.add("--algorithm", "NAME", options->training.algorithm, "dreamshard or autoshard")
       ->required();
-  command->add_option("--output", options->output, "Policy file to write (.safetensors)")
-      ->type_name("FILE")
+  general.add("--output", "FILE", options->output, "Policy file to write (.safetensors)")
       ->required();
-  CLI::Option* weights = command
-                             ->add_option("--weights", options->weights,
-                                          "Cost models that price plans, e.g. trained on collected "
-                                          "samples, in place of analytic costs")
-                             ->type_name("FILE");
-  command
-      ->add_option("--hardware", options->hardware,
-                   "Hardware of the analytic costs of plans: " + known_hardware_names() +
-                       ", or a datasheet as in a task")
-      ->type_name("NAME")
-      ->capture_default_str()
+  CLI::Option* weights = general.add("--weights", "FILE", options->weights,
+                                     "Cost models that price plans, e.g. trained on collected "
+                                     "samples, in place of analytic costs");
+  general
+      .with_default("--hardware", "NAME", options->hardware,
+                    "Hardware of the analytic costs of plans: " + known_hardware_names() +
+                        ", or a datasheet as in a task")
       ->excludes(weights);
-  command
-      ->add_option("--table-configs", options->tables,
-                   "Tables to train on (table_configs.json); default: drawn as by 'generate'")
-      ->type_name("FILE");
-  command->add_flag("--resume", options->resume,
-                    "Keep the state of training in OUTPUT.policy.partial, and go on from it");
-  const std::string how = "Training";
-  command->add_option("--iterations", options->training.iterations, "Number of iterations")
-      ->type_name("N")
-      ->capture_default_str()
-      ->group(how);
-  command->add_option("--seed", options->training.seed, "Decides tables, tasks and start weights")
-      ->type_name("N")
-      ->capture_default_str()
-      ->group(how);
-  command->callback([options, &chosen] {
-    chosen = [options](Console& console) { return run(*options, console); };
-  });
+  general.add("--table-configs", "FILE", options->tables,
+              "Tables to train on (table_configs.json); default: drawn as by 'generate'");
+  general.flag("--resume", options->resume,
+               "Keep the state of training in OUTPUT.policy.partial, and go on from it");
+  const command_line::OptionGroup how(*command, "Training");
+  how.with_default("--iterations", "N", options->training.iterations, "Number of iterations");
+  how.with_default("--seed", "N", options->training.seed,
+                   "Decides tables, tasks and start weights");
+  command_line::run_if_given(*command, chosen, options, run);
 }
 
 }  // namespace neuroshard::tools
