@@ -3,6 +3,7 @@
 #include <cstddef>
 
 #include "core/kernels/kernels_avx2.h"
+#include "core/kernels/row_tiles.h"
 #include "core/kernels/unroll.h"
 
 namespace neuroshard::avx2 {
@@ -60,25 +61,10 @@ inline void dense_rows(const PackedLayerView& layer, const float* in, int in_str
 
 void dense_layer(const PackedLayerView& layer, const float* in, int in_stride, int rows, bool relu,
                  float* out, int out_stride) {
-  for (; rows >= 6; rows -= 6) {
-    dense_rows<6>(layer, in, in_stride, relu, out, out_stride);
-    in += std::ptrdiff_t{6} * in_stride;
-    out += std::ptrdiff_t{6} * out_stride;
-  }
-  switch (rows) {
-    case 5:
-      return dense_rows<5>(layer, in, in_stride, relu, out, out_stride);
-    case 4:
-      return dense_rows<4>(layer, in, in_stride, relu, out, out_stride);
-    case 3:
-      return dense_rows<3>(layer, in, in_stride, relu, out, out_stride);
-    case 2:
-      return dense_rows<2>(layer, in, in_stride, relu, out, out_stride);
-    case 1:
-      return dense_rows<1>(layer, in, in_stride, relu, out, out_stride);
-    default:
-      return;
-  }
+  for_row_tiles<6>(rows, [&](auto tile, int first) {
+    dense_rows<tile>(layer, in + std::ptrdiff_t{first} * in_stride, in_stride, relu,
+                     out + std::ptrdiff_t{first} * out_stride, out_stride);
+  });
 }
 
 }  // namespace neuroshard::avx2

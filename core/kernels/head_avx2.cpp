@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "core/kernels/kernels_avx2.h"
+#include "core/kernels/row_tiles.h"
 #include "core/kernels/sum_rows_avx2.h"
 #include "core/kernels/unroll.h"
 #include "neuroshard/published_sizes.h"
@@ -175,24 +176,14 @@ void two_layer_head(const PackedLayerView& hidden, const PackedLayerView& output
     for (; rows > 0; --rows, in += in_stride) *out++ = score_row(hidden, output, in);
     return;
   }
-  for (; rows >= 6; rows -= 6, in += std::ptrdiff_t{6} * in_stride, out += 6) {
-    score_rows_64<6>(hidden, output, in, in_stride, out);
-  }
-  switch (rows) {
-    case 5:
-      return score_rows_64<5>(hidden, output, in, in_stride, out);
-    case 4:
-      return score_rows_64<4>(hidden, output, in, in_stride, out);
-    case 3:
-      return score_rows_64<3>(hidden, output, in, in_stride, out);
-    case 2:
-      return score_rows_64<2>(hidden, output, in, in_stride, out);
-    case 1:
-      *out = score_row_64(hidden, output, in);
-      return;
-    default:
-      return;
-  }
+  for_row_tiles<kTileRows>(rows, [&](auto tile, int first) {
+    const float* const x = in + std::ptrdiff_t{first} * in_stride;
+    if constexpr (tile == 1) {
+      out[first] = score_row_64(hidden, output, x);
+    } else {
+      score_rows_64<tile>(hidden, output, x, in_stride, out + first);
+    }
+  });
 }
 
 float add_and_score(const PackedLayerView& hidden, const PackedLayerView& output, const float* sum,

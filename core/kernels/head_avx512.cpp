@@ -5,6 +5,7 @@
 
 #include "core/kernels/kernels_avx2.h"
 #include "core/kernels/kernels_avx512.h"
+#include "core/kernels/row_tiles.h"
 #include "core/kernels/unroll.h"
 #include "neuroshard/published_sizes.h"
 
@@ -111,23 +112,10 @@ void two_layer_head(const PackedLayerView& hidden, const PackedLayerView& output
   if (hidden.outputs != kHidden) {
     return avx2::two_layer_head(hidden, output, in, in_stride, rows, out);
   }
-  for (; rows >= 6; rows -= 6, in += std::ptrdiff_t{6} * in_stride, out += 6) {
-    score_rows_64<6>(hidden, output, in, in_stride, out);
-  }
-  switch (rows) {
-    case 5:
-      return score_rows_64<5>(hidden, output, in, in_stride, out);
-    case 4:
-      return score_rows_64<4>(hidden, output, in, in_stride, out);
-    case 3:
-      return score_rows_64<3>(hidden, output, in, in_stride, out);
-    case 2:
-      return score_rows_64<2>(hidden, output, in, in_stride, out);
-    case 1:
-      return score_rows_64<1>(hidden, output, in, in_stride, out);
-    default:
-      return;
-  }
+  for_row_tiles<kTileRows>(rows, [&](auto tile, int first) {
+    score_rows_64<tile>(hidden, output, in + std::ptrdiff_t{first} * in_stride, in_stride,
+                        out + first);
+  });
 }
 
 // A tile of six shards goes through the head while the embeddings of the next six are summed.

@@ -2,6 +2,7 @@
 // library out of it, since the linker may keep its copy of them for CPUs without AVX2.
 #include <immintrin.h>
 
+#include "core/kernels/row_tiles.h"
 #include "weights/training/matrix_kernels.h"
 
 namespace neuroshard::training {
@@ -43,27 +44,9 @@ void multiply_tile(const MatrixProduct& product, int row, int column) {
 
 template <int kVectors>
 void multiply_panel(const MatrixProduct& product, int column) {
-  int row = 0;
-  for (; row + 6 <= product.rows; row += 6) multiply_tile<6, kVectors>(product, row, column);
-  switch (product.rows - row) {
-    case 5:
-      multiply_tile<5, kVectors>(product, row, column);
-      break;
-    case 4:
-      multiply_tile<4, kVectors>(product, row, column);
-      break;
-    case 3:
-      multiply_tile<3, kVectors>(product, row, column);
-      break;
-    case 2:
-      multiply_tile<2, kVectors>(product, row, column);
-      break;
-    case 1:
-      multiply_tile<1, kVectors>(product, row, column);
-      break;
-    default:
-      break;
-  }
+  for_row_tiles<6>(product.rows, [&](auto tile, int row) {
+    multiply_tile<tile, kVectors>(product, row, column);
+  });
 }
 
 void multiply_avx2(const MatrixProduct& product) {
