@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # usage: bench/run_all.sh MACHINE [PART...]
 # Measures speed, quality and growth, or the parts named (plan_no_reuse, plan, plan_load, train, score,
-# quality, scale), and leaves it in bench/results/MACHINE: a report (Markdown), JSON and charts for each
+# quality, scale), and leaves it in bench/results/MACHINE: a report (Markdown) and charts for each
 # command of nsbench. Takes some minutes on two cores. Close other programs first; the
 # spreads in the reports tell whether the machine was quiet. NSBENCH names another program.
 set -euo pipefail
@@ -25,7 +25,7 @@ measure() {
   shift
   [[ $parts == "  " || $parts == *" $name "* ]] || return 0
   echo "== $name: nsbench $* ($SECONDS s so far)"
-  "$nsbench" "$@" --json "$results/$name.json" >"$results/$name.part"
+  "$nsbench" "$@" >"$results/$name.part"
   { printf '%s\n\n' "nsbench $*" && cat "$results/$name.part"; } >"$results/$name.md"
   rm "$results/$name.part"
 }
