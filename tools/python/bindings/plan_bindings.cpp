@@ -11,6 +11,8 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
+#include <type_traits>
 #include <utility>
 
 #include "core/base/message_text.h"
@@ -80,11 +82,14 @@ Plan one_plan(const std::vector<PlanRecord>& records, const NamedTask& task,
   return plan_for(records[0], task.task);
 }
 
-template <typename T>
-auto by_device(T (*figure)(const DeviceCost&)) {
+/// `figure`: a member of DeviceCost, or what is to be made of one.
+template <typename Figure>
+auto by_device(Figure figure) {
   return [figure](const CostedTaskPlan& plan) {
-    std::vector<T> values;
-    for (const DeviceCost& device : plan.cost.devices) values.push_back(figure(device));
+    std::vector<std::decay_t<std::invoke_result_t<Figure, const DeviceCost&>>> values;
+    for (const DeviceCost& device : plan.cost.devices) {
+      values.push_back(std::invoke(figure, device));
+    }
     return array_of(std::move(values));
   };
 }
@@ -241,72 +246,53 @@ void bind_plan_cost(nb::module_& module) {
       .def_prop_ro(
           "imbalance", [](const CostedTaskPlan& plan) { return imbalance(plan.cost); },
           "Work of the device that has most over the mean of all; waiting is no work.")
-      .def_prop_ro("compute_ms",
-                   by_device<double>([](const DeviceCost& d) { return d.compute_ms; }), kOwned,
+      .def_prop_ro("compute_ms", by_device(&DeviceCost::compute_ms), kOwned,
                    "Forward and backward of the embedding operators.")
-      .def_prop_ro("forward_ms",
-                   by_device<double>([](const DeviceCost& d) { return d.forward_ms; }), kOwned,
+      .def_prop_ro("forward_ms", by_device(&DeviceCost::forward_ms), kOwned,
                    "All-to-all of the forward pass, `wait_ms` included.")
       .def_prop_ro(
           "wait_ms", [](const CostedTaskPlan& plan) { return array_of(waits_ms(plan.cost)); },
           kOwned, "How long each waits for the one that is ready last; part of `forward_ms`.")
-      .def_prop_ro("backward_ms",
-                   by_device<double>([](const DeviceCost& d) { return d.backward_ms; }), kOwned,
+      .def_prop_ro("backward_ms", by_device(&DeviceCost::backward_ms), kOwned,
                    "All-to-all of the backward pass.")
-      .def_prop_ro("ids_ms", by_device<double>([](const DeviceCost& d) { return d.ids_ms; }),
-                   kOwned, "All-to-all of the ids; 0 if the weights do not price it.")
-      .def_prop_ro("all_reduce_ms",
-                   by_device<double>([](const DeviceCost& d) { return d.all_reduce_ms; }), kOwned,
+      .def_prop_ro("ids_ms", by_device(&DeviceCost::ids_ms), kOwned,
+                   "All-to-all of the ids; 0 if the weights do not price it.")
+      .def_prop_ro("all_reduce_ms", by_device(&DeviceCost::all_reduce_ms), kOwned,
                    "Exchange of replicated tables' gradients, and the update by them.")
-      .def_prop_ro("dense_ms", by_device<double>([](const DeviceCost& d) { return d.dense_ms; }),
-                   kOwned, "Time of the task's dense part that no all-to-all hides.")
-      .def_prop_ro("hidden_ms", by_device<double>([](const DeviceCost& d) { return d.hidden_ms; }),
-                   kOwned, "Part of `ids_ms` that runs behind the iteration before.")
-      .def_prop_ro("replicas_ms",
-                   by_device<double>([](const DeviceCost& d) { return d.replicas_ms; }), kOwned,
+      .def_prop_ro("dense_ms", by_device(&DeviceCost::dense_ms), kOwned,
+                   "Time of the task's dense part that no all-to-all hides.")
+      .def_prop_ro("hidden_ms", by_device(&DeviceCost::hidden_ms), kOwned,
+                   "Part of `ids_ms` that runs behind the iteration before.")
+      .def_prop_ro("replicas_ms", by_device(&DeviceCost::replicas_ms), kOwned,
                    "Operator of replicated tables; part of `compute_ms`.")
-      .def_prop_ro("fetch_ms", by_device<double>([](const DeviceCost& d) { return d.fetch_ms; }),
-                   kOwned, "Fetches of rows that wait in the host's memory; part of `compute_ms`.")
-      .def_prop_ro("ssd_ms", by_device<double>([](const DeviceCost& d) { return d.ssd_ms; }),
-                   kOwned, "Part of `fetch_ms`: reads and writes of the SSD.")
-      .def_prop_ro("hidden_fetch_ms",
-                   by_device<double>([](const DeviceCost& d) { return d.hidden_fetch_ms; }), kOwned,
+      .def_prop_ro("fetch_ms", by_device(&DeviceCost::fetch_ms), kOwned,
+                   "Fetches of rows that wait in the host's memory; part of `compute_ms`.")
+      .def_prop_ro("ssd_ms", by_device(&DeviceCost::ssd_ms), kOwned,
+                   "Part of `fetch_ms`: reads and writes of the SSD.")
+      .def_prop_ro("hidden_fetch_ms", by_device(&DeviceCost::hidden_fetch_ms), kOwned,
                    "Part of `fetch_ms` that runs behind the iteration before.")
-      .def_prop_ro("total_ms", by_device<double>([](const DeviceCost& d) { return d.total_ms(); }),
-                   kOwned)
-      .def_prop_ro("memory_bytes",
-                   by_device<std::int64_t>([](const DeviceCost& d) { return d.memory_bytes; }),
-                   kOwned, "Memory of slices and replicas: weights, optimizer state and buffers.")
-      .def_prop_ro("weight_bytes", by_device<std::int64_t>([](const DeviceCost& d) {
-                     return d.memory.weight_bytes;
-                   }),
-                   kOwned)
-      .def_prop_ro("optimizer_bytes", by_device<std::int64_t>([](const DeviceCost& d) {
-                     return d.memory.optimizer_bytes;
-                   }),
-                   kOwned)
-      .def_prop_ro("buffer_bytes", by_device<std::int64_t>([](const DeviceCost& d) {
-                     return d.memory.buffer_bytes;
-                   }),
-                   kOwned, "Ids and pooled outputs.")
-      .def_prop_ro("reserved_bytes",
-                   by_device<std::int64_t>([](const DeviceCost& d) { return d.reserved_bytes; }),
-                   kOwned)
-      .def_prop_ro("base_bytes",
-                   by_device<std::int64_t>([](const DeviceCost& d) { return d.base_bytes; }),
-                   kOwned, "Memory that is taken already.")
-      .def_prop_ro("base_ms", by_device<double>([](const DeviceCost& d) { return d.base_ms; }),
-                   kOwned, "Computation that is there already; part of `compute_ms`.")
-      .def_prop_ro("speed", by_device<double>([](const DeviceCost& d) { return d.speed; }), kOwned,
+      .def_prop_ro("total_ms", by_device(&DeviceCost::total_ms), kOwned)
+      .def_prop_ro("memory_bytes", by_device(&DeviceCost::memory_bytes), kOwned,
+                   "Memory of slices and replicas: weights, optimizer state and buffers.")
+      .def_prop_ro("weight_bytes",
+                   by_device([](const DeviceCost& d) { return d.memory.weight_bytes; }), kOwned)
+      .def_prop_ro("optimizer_bytes",
+                   by_device([](const DeviceCost& d) { return d.memory.optimizer_bytes; }), kOwned)
+      .def_prop_ro("buffer_bytes",
+                   by_device([](const DeviceCost& d) { return d.memory.buffer_bytes; }), kOwned,
+                   "Ids and pooled outputs.")
+      .def_prop_ro("reserved_bytes", by_device(&DeviceCost::reserved_bytes), kOwned)
+      .def_prop_ro("base_bytes", by_device(&DeviceCost::base_bytes), kOwned,
+                   "Memory that is taken already.")
+      .def_prop_ro("base_ms", by_device(&DeviceCost::base_ms), kOwned,
+                   "Computation that is there already; part of `compute_ms`.")
+      .def_prop_ro("speed", by_device(&DeviceCost::speed), kOwned,
                    "Speed of its computation, as a multiple of what the models predict.")
-      .def_prop_ro("free_bytes",
-                   by_device<std::int64_t>([](const DeviceCost& d) { return d.free_bytes; }),
-                   kOwned, "Below 0: the plan does not fit.")
-      .def_prop_ro("host_bytes",
-                   by_device<std::int64_t>([](const DeviceCost& d) { return d.host_bytes; }),
-                   kOwned, "Memory of slices in the host.")
-      .def_prop_ro("ssd_bytes",
-                   by_device<std::int64_t>([](const DeviceCost& d) { return d.ssd_bytes; }), kOwned,
+      .def_prop_ro("free_bytes", by_device(&DeviceCost::free_bytes), kOwned,
+                   "Below 0: the plan does not fit.")
+      .def_prop_ro("host_bytes", by_device(&DeviceCost::host_bytes), kOwned,
+                   "Memory of slices in the host.")
+      .def_prop_ro("ssd_bytes", by_device(&DeviceCost::ssd_bytes), kOwned,
                    "Bytes of slices on the SSD.")
       .def_prop_ro(
           "ssd_shares", [](const CostedTaskPlan& plan) { return plan.cost.ssd_shares; },
@@ -315,9 +301,7 @@ void bind_plan_cost(nb::module_& module) {
           "hbm_shares", [](const CostedTaskPlan& plan) { return plan.cost.hbm_shares; },
           "By slice, the share of its rows that HBM has room for; empty: the task has no host "
           "memory.")
-      .def_prop_ro("dim_sum",
-                   by_device<std::int64_t>([](const DeviceCost& d) { return d.dim_sum; }), kOwned,
-                   "Columns of all slices.")
+      .def_prop_ro("dim_sum", by_device(&DeviceCost::dim_sum), kOwned, "Columns of all slices.")
       .def_prop_ro("fits_memory", [](const CostedTaskPlan& plan) { return plan.cost.fits_memory; })
       .def_prop_ro(
           "warning", [](const CostedTaskPlan& plan) { return plan.cost.warning; },

@@ -21,6 +21,7 @@
 #include "neuroshard/version.h"
 #include "tools/python/bindings/bindings.h"
 #include "tools/python/bindings/state_fields.h"
+#include "tools/python/bindings/values.h"
 
 namespace neuroshard::python {
 namespace {
