@@ -51,9 +51,7 @@ const std::vector<Table>& golden_tables() {
   static const std::vector<Table> tables = [] {
     std::vector<Table> read;
     for (const auto& entry : nlohmann::json::parse(open("tables/table_configs.json"))) {
-      Table table;
-      table.rows = entry.at("row");
-      table.pooling_factor = entry.at("pooling_factor");
+      Table table{.rows = entry.at("row"), .pooling_factor = entry.at("pooling_factor")};
       for (int bin = 0; bin < kHistogramBins; ++bin) {
         table.access_histogram[static_cast<std::size_t>(bin)] =
             entry.at("bin_" + std::to_string(bin));
@@ -79,8 +77,8 @@ Task golden_task(const std::string& set, int index) {
   std::string line;
   for (int i = 0; i <= index; ++i) std::getline(file, line);
   const std::size_t space = line.find(' ');
-  Task task;
-  task.tables = golden_tables(numbers(line.substr(0, space)), numbers(line.substr(space + 1)));
+  Task task{.tables =
+                golden_tables(numbers(line.substr(0, space)), numbers(line.substr(space + 1)))};
   task.devices = std::stoi(set);  // "4gpu_dim128"
   task.memory_bytes = bytes_from_gib(4.0);
   return task;

@@ -1,9 +1,12 @@
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <optional>
 #include <span>
 
 namespace neuroshard::testing {
@@ -25,6 +28,43 @@ inline const bool kFewTasks =
 inline std::uint64_t drawn_tasks(std::uint64_t count) {
   return kFewTasks && !NEUROSHARD_SANITIZED ? (count + 4) / 5 : repetitions(count);
 }
+
+/// Seeds 0 to `count` - 1 of a random test. What fails in the loop over them says for which.
+class Seeds {
+ public:
+  explicit Seeds(std::uint64_t count, const char* file = __builtin_FILE(),
+                 int line = __builtin_LINE())
+      : count_(count), file_(file), line_(line) {}
+
+  class End {};
+  class Iterator {
+   public:
+    explicit Iterator(const Seeds& seeds) : seeds_(seeds) {}
+    std::uint64_t operator*() {
+      trace_.emplace(seeds_.file_, seeds_.line_, seed_);
+      return seed_;
+    }
+    Iterator& operator++() {
+      trace_.reset();
+      ++seed_;
+      return *this;
+    }
+    bool operator!=(End) const { return seed_ != seeds_.count_; }
+
+   private:
+    const Seeds& seeds_;
+    std::uint64_t seed_ = 0;
+    std::optional<::testing::ScopedTrace> trace_;
+  };
+
+  [[nodiscard]] Iterator begin() const { return Iterator(*this); }
+  [[nodiscard]] End end() const { return {}; }
+
+ private:
+  std::uint64_t count_;
+  const char* file_;
+  int line_;
+};
 
 /// Changes to the byte at `position` of a damaged file: all of `changes`, or with sanitizers one of
 /// them, each byte the next.

@@ -150,8 +150,7 @@ double comm_mape(const CostModels& models, const NetworkSpec& network) {
     predicted_ms.insert(predicted_ms.end(), test.predicted_ms.begin(), test.predicted_ms.end());
   };
   for (const int devices : {2, 4, 8, 16, 64, 128}) {
-    Task task;
-    task.devices = devices;
+    Task task{.devices = devices};
     const std::unique_ptr<Backend> backend =
         make_cpu_backend(models_for(models, comm_setting(task, hardware_network(models))));
     for (const bool wide : {false, true}) {

@@ -73,9 +73,7 @@ std::vector<PlanCase> wide_cases(int count, int devices, double memory_gib, std:
   std::vector<PlanCase> cases;
   for (int i = 0; i < count; ++i) {
     Random random(seed, static_cast<std::uint64_t>(i));
-    Task task;
-    task.devices = devices;
-    task.memory_bytes = bytes_from_gib(memory_gib);
+    Task task{.devices = devices, .memory_bytes = bytes_from_gib(memory_gib)};
     task.tables = draw_wide_population(
         {.tables = static_cast<int>(1 + random.below(kMostWideTables)), .seed = random.next()});
     for (Table& table : task.tables) {

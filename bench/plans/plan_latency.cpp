@@ -14,11 +14,10 @@ constexpr const char* kAsPublished = "as_published";
 
 Planner planner_for(const CostModels& models, const PlanConfig& config,
                     const SearchOptions& search) {
-  PlannerOptions options;
-  options.backend = config.backend;
-  options.threads = config.threads;
-  options.reuse_work = config.reuse_work;
-  options.search = search;
+  PlannerOptions options{.search = search,
+                         .backend = config.backend,
+                         .threads = config.threads,
+                         .reuse_work = config.reuse_work};
   if (config.search == kPublished || config.search == kAsPublished) {
     options.algorithm = Algorithm::kPublished;
     options.search.memory_splits = config.search == kPublished;

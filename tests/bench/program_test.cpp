@@ -157,8 +157,7 @@ TEST(PlanLatency, SearchAsPublishedMustSucceedAndFailWhereThePublishedOneDid) {
 TEST(PlanLatency, EveryWayOfPlanningTimesEveryTask) {
   const GoldenFolder folder(golden_folder());
   const TaskSet set = folder.load_set("2gpu_dim32", 3, false);
-  PlannerOptions options;
-  options.algorithm = Algorithm::kDimGreedy;
+  PlannerOptions options{.algorithm = Algorithm::kDimGreedy};
   const Planner planner(folder.models(), options);
   const PlanRound alone = plan_round(planner, {.backend = "auto"}, set.tasks);
   EXPECT_EQ(alone.wall_ms.size(), 3U);

@@ -9,6 +9,7 @@
 #include "cuda/cuda_test.h"
 #include "cuda/operators/cuda_operator.h"
 #include "cuda/operators/step_weights.h"
+#include "repetitions.h"
 #include "weights/collection/operator_case.h"
 
 namespace neuroshard {
@@ -172,8 +173,7 @@ TEST_F(EmbeddingOperator, EveryDim) {
 }
 
 TEST_F(EmbeddingOperator, RandomShards) {
-  for (std::uint64_t seed = 0; seed < (testing::runs_on_gpu() ? 50U : 6U); ++seed) {
-    SCOPED_TRACE(seed);
+  for (const std::uint64_t seed : testing::Seeds(testing::runs_on_gpu() ? 50U : 6U)) {
     Random random(seed, 1);
     std::vector<int> dims;
     for (std::uint64_t t = 1 + random.below(4); t > 0; --t) {

@@ -52,10 +52,10 @@ TEST_F(DeviceMemory, IsGivenBackByEveryBackend) {
 }
 
 TEST_F(DeviceMemory, DoesNotGrowUnderASteadyLoad) {
-  PlannerOptions options;
-  options.backend = "cuda";
-  options.threads = 1;
-  options.search = {.beam_width = 1, .candidates = 2, .max_splits = 2, .grid_steps = 3};
+  PlannerOptions options{
+      .search = {.beam_width = 1, .candidates = 2, .max_splits = 2, .grid_steps = 3},
+      .backend = "cuda",
+      .threads = 1};
   const Planner planner(golden_models(), options);
   const bool gpu = testing::runs_on_gpu();
   const std::vector<Task> tasks(gpu ? 200 : 2, testing::golden_task("2gpu_dim128", 0));

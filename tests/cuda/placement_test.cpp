@@ -183,8 +183,7 @@ TEST_F(Placement, NothingFits) {
 
 TEST_F(Placement, EqualPiecesTie) {
   const PlacementPair pair(golden_models());
-  for (std::uint64_t seed = 0; seed < 6; ++seed) {
-    SCOPED_TRACE(seed);
+  for (const std::uint64_t seed : testing::Seeds(6)) {
     (void)pair.expect_same(seed, {.devices = 8, .pieces = 3, .memory_slack = 40.0}, 4, 41);
   }
 }

@@ -399,9 +399,8 @@ TEST_F(Plans, DevicesThatDiffer) {
 }
 
 TEST_F(Plans, BatchesOfTasks) {
-  PlannerOptions options;
-  options.search = {.beam_width = 2, .candidates = 3, .max_splits = 3, .grid_steps = 5};
-  options.threads = 2;
+  PlannerOptions options{
+      .search = {.beam_width = 2, .candidates = 3, .max_splits = 3, .grid_steps = 5}, .threads = 2};
   // On the CPU, chains of some hundred edits, all of them in one launch.
   if (!testing::runs_on_gpu()) {
     options.effort = Effort::kFast;

@@ -159,9 +159,7 @@ TEST_F(Training, StepsOfTheComputeModel) {
       for (const std::size_t batch : {1, 39, 40}) {
         SCOPED_TRACE(features);
         SCOPED_TRACE(batch);
-        TrainingOptions options;
-        options.loss = loss;
-        options.batch = static_cast<int>(batch);
+        TrainingOptions options{.batch = static_cast<int>(batch), .loss = loss};
         const ComputeNetworkSizes sizes{features, {13, 12, 9}, {10, 7}};
         const auto order = numbers(samples.size());
         ThreadTeam team(1);
@@ -259,8 +257,7 @@ void expect_close(const Course& actual, const Course& expected) {
 }
 
 TEST_F(Training, WholeTrainingsAreThoseOfTheCpu) {
-  TrainingOptions options;
-  options.epochs = 10;
+  TrainingOptions options{.epochs = 10};
   options.batch = 10;  // There are 81 samples: the last batch has one.
   options.learning_rate = 1e-2;
   options.threads = 1;
@@ -289,10 +286,7 @@ TEST_F(Training, WholeTrainingsAreThoseOfTheCpu) {
 }
 
 TEST_F(Training, StatesServeBoth) {
-  TrainingOptions options;
-  options.epochs = 4;
-  options.batch = 16;
-  options.threads = 1;
+  TrainingOptions options{.epochs = 4, .batch = 16, .threads = 1};
   const ComputeSamples samples = compute_samples(60, false);
   const auto compute = [&](const TrainingOptions& with) {
     return train_small_model(samples, with);

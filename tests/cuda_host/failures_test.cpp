@@ -229,9 +229,9 @@ TEST_F(Failures, AFailedDeviceStaysFailed) {
 }
 
 TEST_F(Failures, PlansGoOnOnTheCpu) {
-  PlannerOptions options;
-  options.search = {.beam_width = 2, .candidates = 3, .max_splits = 2, .grid_steps = 5};
-  options.backend = available_cpu_backends().front();
+  PlannerOptions options{
+      .search = {.beam_width = 2, .candidates = 3, .max_splits = 2, .grid_steps = 5},
+      .backend = available_cpu_backends().front()};
   const Task task = testing::golden_task("4gpu_dim128", 1);
   const PlanResult expected = Planner(golden_models(), options).plan(task);
   options.backend = "auto";
@@ -289,8 +289,8 @@ TEST_F(Failures, BatchesOfTasksBeginOnTheGpuAndGoOnOnTheCpu) {
 }
 
 TEST_F(Failures, AGpuThatCannotBeUsedIsReportedWithEachPlan) {
-  PlannerOptions options;
-  options.search = {.beam_width = 1, .candidates = 2, .max_splits = 1, .grid_steps = 3};
+  PlannerOptions options{
+      .search = {.beam_width = 1, .candidates = 2, .max_splits = 1, .grid_steps = 3}};
   const std::vector<Task> tasks = {testing::golden_task("2gpu_dim128", 0)};
   const auto warning_with = [&](const host_cuda::DeviceSettings& settings) {
     host_cuda::reset(settings);
@@ -309,8 +309,7 @@ TEST_F(Failures, AGpuThatCannotBeUsedIsReportedWithEachPlan) {
 }
 
 TEST_F(Failures, AForcedBackendDoesNotFallBack) {
-  PlannerOptions options;
-  options.backend = "cuda";
+  PlannerOptions options{.backend = "cuda"};
   const Task task = testing::golden_task("4gpu_dim128", 1);
   const Planner planner(golden_models(), options);
   host_cuda::fail_after(0);
@@ -319,10 +318,10 @@ TEST_F(Failures, AForcedBackendDoesNotFallBack) {
 }
 
 TEST_F(Failures, AForcedBackendFailsTheTasksThatItHas) {
-  PlannerOptions options;
-  options.backend = "cuda";
-  options.threads = 1;
-  options.search = {.beam_width = 1, .candidates = 1, .max_splits = 1, .grid_steps = 2};
+  PlannerOptions options{
+      .search = {.beam_width = 1, .candidates = 1, .max_splits = 1, .grid_steps = 2},
+      .backend = "cuda",
+      .threads = 1};
   std::vector<Task> tasks(70, testing::golden_task("2gpu_dim64", 1));  // More than are in flight.
   tasks[3].tables[0].dim = 30;
   const Planner planner(golden_models(), options);

@@ -90,8 +90,7 @@ TEST_F(Launches, ASteadyLoadAllocatesNothingAndWaitsOnce) {
 }
 
 TEST_F(Launches, AWholeSearchIsOneLaunchAndOneWait) {
-  PlannerOptions options;
-  options.algorithm = Algorithm::kPublished;
+  PlannerOptions options{.algorithm = Algorithm::kPublished};
   options.search.max_splits = 4;
   options.backend = available_cpu_backends().front();
   const Task task = task_of(4, 40);

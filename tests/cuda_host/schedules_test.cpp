@@ -168,8 +168,8 @@ TEST_P(Schedules, WholeBeamSearches) {
   for (int i = 0; i < 3; ++i) tasks.push_back(testing::golden_task("2gpu_dim64", i));
   tasks[1].tables.resize(4);
   tasks[2].tables.assign(40, tasks[2].tables.front());
-  PlannerOptions options;
-  options.search = {.beam_width = 2, .candidates = 2, .max_splits = 3, .grid_steps = 5};
+  PlannerOptions options{
+      .search = {.beam_width = 2, .candidates = 2, .max_splits = 3, .grid_steps = 5}};
   expect_same_searches(testing::golden_models(), options, GetParam(), tasks);
 }
 
@@ -177,8 +177,8 @@ TEST_P(Schedules, WholeBeamSearchesByOtherLayerSizes) {
   Task task = testing::golden_task("2gpu_dim64", 0);
   task.devices = 3;
   task.tables.resize(8, task.tables.back());
-  PlannerOptions options;
-  options.search = {.beam_width = 2, .candidates = 2, .max_splits = 2, .grid_steps = 3};
+  PlannerOptions options{
+      .search = {.beam_width = 2, .candidates = 2, .max_splits = 2, .grid_steps = 3}};
   const testing::ModelShape shape{.table_network = {24, 48}, .head = {32, 16, 1}};
   expect_same_searches(testing::random_models(5, shape), options, GetParam(), {task});
 }
@@ -188,8 +188,8 @@ TEST_P(Schedules, WholeBeamSearchesOnManyDevices) {
   std::vector<Task> tasks{testing::golden_task("2gpu_dim64", 0)};
   tasks[0].tables.resize(8, tasks[0].tables.back());
   tasks[0].devices = 40;
-  PlannerOptions options;
-  options.search = {.beam_width = 2, .candidates = 2, .max_splits = 3, .grid_steps = 5};
+  PlannerOptions options{
+      .search = {.beam_width = 2, .candidates = 2, .max_splits = 3, .grid_steps = 5}};
   for (const testing::ModelShape& shape :
        {testing::ModelShape{},
         testing::ModelShape{.table_network = {24, 48}, .head = {32, 16, 1}}}) {

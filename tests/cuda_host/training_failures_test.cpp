@@ -65,11 +65,8 @@ TEST_F(TrainingFailures, ADeviceThatFailsEndsTraining) {
   for (const int launches : {0, 3, 20, 150}) {
     SCOPED_TRACE(launches);
     host_cuda::reset();
-    TrainingOptions options;
-    options.epochs = 20;
-    options.batch = 10;
-    options.threads = 1;
-    options.backend = make_cuda_training();
+    TrainingOptions options{
+        .epochs = 20, .batch = 10, .threads = 1, .backend = make_cuda_training()};
     host_cuda::fail_after(launches);
     EXPECT_THAT(backend_message_of([&] { (void)train(options); }),
                 HasSubstr("illegal memory access"));
@@ -78,9 +75,7 @@ TEST_F(TrainingFailures, ADeviceThatFailsEndsTraining) {
 }
 
 TEST_F(TrainingFailures, WithoutMemory) {
-  TrainingOptions options;
-  options.threads = 1;
-  options.backend = make_cuda_training();
+  TrainingOptions options{.threads = 1, .backend = make_cuda_training()};
   host_cuda::fail_allocations(true);
   EXPECT_THAT(backend_message_of([&] { (void)train(options); }), HasSubstr("free device memory"));
 }

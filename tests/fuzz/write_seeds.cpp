@@ -103,9 +103,7 @@ void add_tasks_and_plans(Seeds& seeds) {
       {"shard_offsets": [600, 0], "shard_sizes": [400, 64], "placement": "rank:1/cuda:1"}]}}}}})");
   seeds.add("task_lines", first_lines(read_file(golden_path("tasks/2gpu_dim64.txt")), 2));
 
-  Task task;
-  task.devices = 2;
-  task.memory_bytes = 1 << 30;
+  Task task{.devices = 2, .memory_bytes = 1 << 30};
   for (int i = 0; i < 3; ++i) task.tables.push_back({"", 1000, 64, 1.0, {}});
   const Plan plan = plan_from_halvings(task, {{0, 1}, {{0, 2, 4}, {1, 3}}});
   // Columns of any widths; a grid; row blocks.

@@ -46,9 +46,7 @@ TEST(Allocation, ASessionThatHasSeenSuchATaskAllocatesNothing) {
 // 4,851 placements, some sixty states of column splits on each of ten levels.
 TEST(Allocation, APlanAllocatesForStatesAndNotForPlacements) {
   for (const int threads : {1, 2}) {
-    PlannerOptions options;
-    options.algorithm = Algorithm::kPublished;
-    options.threads = threads;
+    PlannerOptions options{.algorithm = Algorithm::kPublished, .threads = threads};
     const Planner planner(golden_models(), options);
     const Task task = golden_task("4gpu_dim128", 0);
     (void)planner.plan(task);

@@ -30,9 +30,7 @@ using testing::random_task_of_all_kinds;
 
 /// Large tables, and small ones that are cheaper on every device.
 Task large_and_small(int devices) {
-  Task task;
-  task.devices = devices;
-  task.memory_bytes = std::int64_t{1} << 32;
+  Task task{.devices = devices, .memory_bytes = std::int64_t{1} << 32};
   for (int i = 0; i < 10; ++i) {
     task.tables.push_back(plain_table(1'000'000 + i, 64, 2.0));
     task.tables.push_back(plain_table(50 + i, 128, 4.0));
@@ -60,9 +58,7 @@ TEST(AnyCuts, ReplicatesSmallTablesAndNoLargeOnes) {
 // Only the last of them saves anything: the latencies of the all-to-alls.
 TEST(AnyCuts, ReplicatesAllTablesThoughNoneIsWorthIt) {
   for (const Effort effort : {Effort::kFast, Effort::kDefault}) {
-    Task task;
-    task.devices = 64;
-    task.memory_bytes = std::int64_t{1} << 32;
+    Task task{.devices = 64, .memory_bytes = std::int64_t{1} << 32};
     for (int i = 0; i < 20; ++i) {
       task.tables.push_back(plain_table(100 + 1'000 * i, 8 << i % 3, 1.0 + 0.1 * i));
     }
@@ -79,9 +75,7 @@ TEST(AnyCuts, ReplicatesAllTablesThoughNoneIsWorthIt) {
 
 /// Narrow tables with many lookups, whose ids each slice is sent.
 Task many_lookups(int devices) {
-  Task task;
-  task.devices = devices;
-  task.memory_bytes = std::int64_t{1} << 36;
+  Task task{.devices = devices, .memory_bytes = std::int64_t{1} << 36};
   for (int i = 0; i < 25; ++i) {
     task.tables.push_back(plain_table(1'000'000 + 800'000 * i, 4 << i % 3, 10.0 + 7.0 * i));
   }
@@ -158,8 +152,7 @@ TEST(AnyCuts, KeepsToTheMemoryOfEachDevice) {
 
 TEST(AnyCuts, IsNeverDearerThanColumns) {
   int replicated = 0;
-  for (std::uint64_t seed = 0; seed < drawn_tasks(60); ++seed) {
-    SCOPED_TRACE(seed);
+  for (const std::uint64_t seed : testing::Seeds(drawn_tasks(60))) {
     Task task = random_task(seed);
     // There, effort fast plans the whole task only where it is close to the best for equal devices.
     const Effort effort = seed % 3 == 0 ? Effort::kDefault : Effort::kFast;
@@ -173,9 +166,7 @@ TEST(AnyCuts, IsNeverDearerThanColumns) {
 
 // One device is best left alone, which plans for 64 as slow as it do not.
 TEST(AnyCuts, IsNoDearerThanHeuristicsBesideOneSlowDevice) {
-  Task task;
-  task.devices = 64;
-  task.memory_bytes = std::int64_t{1} << 32;
+  Task task{.devices = 64, .memory_bytes = std::int64_t{1} << 32};
   constexpr std::array kDims = {32, 192, 20, 256, 64, 36, 128, 4};
   constexpr std::array kPoolingFactors = {1.0, 50.0, 200.0};
   double rows = 200.0;
@@ -204,8 +195,7 @@ TEST(AnyCuts, MoreEffortIsNeverDearer) {
     EXPECT_LE(planner_of(Effort::kDefault).plan(task).cost.cost_ms,
               planner_of(Effort::kFast).plan(task).cost.cost_ms);
   }
-  for (std::uint64_t seed = 0; seed < drawn_tasks(40); ++seed) {
-    SCOPED_TRACE(seed);
+  for (const std::uint64_t seed : testing::Seeds(drawn_tasks(40))) {
     Task task = seed % 2 == 0 ? random_task(seed) : random_task_of_all_kinds(seed);
     if (seed % 2 == 0) make_unequal(task);
     const PlanResult fast = planner_of(Effort::kFast).plan(task);
@@ -303,9 +293,7 @@ TEST(AnyCuts, ReplicatesAsManyTablesAsHaveRoom) {
 }
 
 TEST(AnyCuts, MayReplicateAllTables) {
-  Task task;
-  task.devices = 16;
-  task.memory_bytes = std::int64_t{1} << 30;
+  Task task{.devices = 16, .memory_bytes = std::int64_t{1} << 30};
   for (int i = 0; i < 4; ++i) task.tables.push_back(plain_table(20 + i, 32, 1.0));
   const Planner planner = planner_of(Effort::kFast);
   const PlanResult result = planner.plan(task);

@@ -57,8 +57,7 @@ TEST(ApartDevices, NoTableIsLeftWithout) {
 
 TEST(ApartDevices, KeepRulesAndGroups) {
   int made = 0;
-  for (std::uint64_t seed = 0; seed < testing::drawn_tasks(300); ++seed) {
-    SCOPED_TRACE(seed);
+  for (const std::uint64_t seed : testing::Seeds(testing::drawn_tasks(300))) {
     Task task = testing::random_task(seed);
     Random random(seed, 61);
     testing::add_random_rules(task, random);

@@ -71,8 +71,7 @@ TEST(Baselines, GreedyOnesPlaceTheLargestKeyOnTheDeviceOfTheLowestSum) {
     SCOPED_TRACE(name_of(algorithm));
     const bool speeds =
         algorithm == Algorithm::kLookupGreedy || algorithm == Algorithm::kSizeLookupGreedy;
-    for (std::uint64_t seed = 0; seed < drawn_tasks(300); ++seed) {
-      SCOPED_TRACE(seed);
+    for (const std::uint64_t seed : testing::Seeds(drawn_tasks(300))) {
       Task task = random_task(seed);
       for (int d = 0; seed % 3 == 0 && d < task.devices; ++d) {
         task.device_list.push_back({.memory_bytes = task.memory_bytes, .speed = 1.0 + d % 3});
@@ -133,8 +132,7 @@ TEST(Baselines, UniformIsTheCheapestOfItsWidths) {
   int found = 0;
   int not_found = 0;
   std::set<std::size_t> numbers_of_splits;
-  for (std::uint64_t seed = 0; seed < drawn_tasks(60); ++seed) {
-    SCOPED_TRACE(seed);
+  for (const std::uint64_t seed : testing::Seeds(drawn_tasks(60))) {
     const Task task = random_task(seed);
     double cheapest = std::numeric_limits<double>::infinity();
     for (const int width : {4, 8, 16, 32, 64, 128, 256}) {
@@ -160,10 +158,7 @@ TEST(Baselines, UniformIsTheCheapestOfItsWidths) {
 TEST(Baselines, UniformHalvesToTheWidthWhereItCan) {
   Task task{.tables = {}, .devices = 2, .memory_bytes = 1 << 20};
   for (const int dim : {64, 24, 20, 8}) {
-    Table table;
-    table.rows = 100;
-    table.dim = dim;
-    table.pooling_factor = 1.0;
+    Table table{.rows = 100, .dim = dim, .pooling_factor = 1.0};
     task.tables.push_back(table);
   }
   const auto plan = plan_of_uniform_width(task, 16);
@@ -183,8 +178,7 @@ TEST(Baselines, UniformDoesNotDependOnTheOrderOfTables) {
   const CostModels models = random_models(5);
   const auto backend = make_cpu_backend(models);
   std::mt19937_64 random(1);
-  for (std::uint64_t seed = 0; seed < drawn_tasks(40); ++seed) {
-    SCOPED_TRACE(seed);
+  for (const std::uint64_t seed : testing::Seeds(drawn_tasks(40))) {
     const Task task = random_task(seed);
     Task shuffled = task;
     std::shuffle(shuffled.tables.begin(), shuffled.tables.end(), random);

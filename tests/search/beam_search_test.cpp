@@ -91,8 +91,7 @@ ScoredState naive_search(const PieceCatalog& catalog, const SearchOptions& optio
 TEST(BeamSearch, FindsWhatANaiveOneFinds) {
   const CpuBackend cpu = cpu_backend_of(random_models(1));
   int improved = 0;
-  for (std::uint64_t seed = 0; seed < drawn_tasks(100); ++seed) {
-    SCOPED_TRACE(seed);
+  for (const std::uint64_t seed : testing::Seeds(drawn_tasks(100))) {
     const CatalogedTask cataloged(cpu, random_task(seed));
     const SearchOptions options{.beam_width = 1 + static_cast<int>(seed % 4),
                                 .candidates = 1 + static_cast<int>(seed % 5),

@@ -149,8 +149,7 @@ TEST(BoundedWork, EndsAfterSomeStepsAndAtTheStop) {
   const CostModels models = testing::random_models(3, {.table_network = {4}, .head = {1}});
   const auto backend = make_cpu_backend(models);
   int stopped = 0;
-  for (std::uint64_t seed = 0; seed < drawn_tasks(12); ++seed) {
-    SCOPED_TRACE(seed);
+  for (const std::uint64_t seed : testing::Seeds(drawn_tasks(12))) {
     const Task task = hard_task(seed);
     validate(task);
     const BundledTask canonical = canonical_task(task);
@@ -206,8 +205,7 @@ TEST(BoundedWork, ProofsCountTheirSteps) {
   // A device or a table is taken at once, with all that it may have to do with.
   constexpr std::uint64_t kMostAtOnce = 20'000;
   int spent = 0;
-  for (std::uint64_t seed = 0; seed < drawn_tasks(60); ++seed) {
-    SCOPED_TRACE(seed);
+  for (const std::uint64_t seed : testing::Seeds(drawn_tasks(60))) {
     const Task task = hard_task(seed);
     const StopCondition never;
     StepBudget all(kSteps, never);
@@ -230,8 +228,7 @@ TEST(BoundedWork, NothingIsSearchedForAfterTheDeadline) {
   const Planner planner(testing::random_models(4, {.table_network = {4}, .head = {1}}),
                         {.threads = 1});
   int ruled_out = 0;
-  for (std::uint64_t seed = 0; seed < 60; ++seed) {
-    SCOPED_TRACE(seed);
+  for (const std::uint64_t seed : testing::Seeds(60)) {
     const Task task = hard_task(seed);
     PlanRequest request;
     request.deadline = std::chrono::steady_clock::now();
@@ -307,8 +304,7 @@ TEST(BoundedWork, AWholeSearchEndsSoonAfterItsStop) {
   constexpr std::uint64_t kMostRowsAtOnce = 20'000;
   int stopped = 0;
   int with_plan = 0;
-  for (std::uint64_t seed = 0; seed < drawn_tasks(16); ++seed) {
-    SCOPED_TRACE(seed);
+  for (const std::uint64_t seed : testing::Seeds(drawn_tasks(16))) {
     const Task task = many_tables(seed);
     validate(task);
     Random random(seed, 85);

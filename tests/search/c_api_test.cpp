@@ -260,9 +260,7 @@ TEST(CApi, FingerprintIsThatOfThePlanner) {
   const TaskFile file = parse_task(kTask, "task");
   const Task same{
       .tables = file.tables, .devices = *file.devices, .memory_bytes = *file.memory_bytes};
-  PlannerOptions options;
-  options.effort = Effort::kFast;
-  options.cuts = Cuts::kColumns;
+  PlannerOptions options{.effort = Effort::kFast, .cuts = Cuts::kColumns};
   EXPECT_EQ(fingerprint, neuroshard::fingerprint(same, options, builtin_weights()));
 }
 

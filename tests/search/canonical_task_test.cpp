@@ -17,8 +17,7 @@ auto contents(const Table& table) {
 }
 
 TEST(CanonicalTask, IsTheSameForEveryOrderAndNamesItsTables) {
-  for (std::uint64_t seed = 0; seed < testing::drawn_tasks(200); ++seed) {
-    SCOPED_TRACE(seed);
+  for (const std::uint64_t seed : testing::Seeds(testing::drawn_tasks(200))) {
     Task listed = testing::random_task(seed);
     const BundledTask first = canonical_task(listed);
     std::shuffle(listed.tables.begin(), listed.tables.end(), std::mt19937_64(seed));

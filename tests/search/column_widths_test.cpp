@@ -20,9 +20,7 @@ using testing::planner_of;
 
 /// Tables whose columns cannot be halved.
 Task of_dims(const std::vector<int>& dims, int devices) {
-  Task task;
-  task.devices = devices;
-  task.memory_bytes = std::int64_t{1} << 33;
+  Task task{.devices = devices, .memory_bytes = std::int64_t{1} << 33};
   for (std::size_t i = 0; i < dims.size(); ++i) {
     task.tables.push_back(plain_table(2'000'000 + static_cast<std::int64_t>(i), dims[i], 8.0));
   }

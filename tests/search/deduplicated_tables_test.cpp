@@ -32,12 +32,10 @@ using testing::message_of;
 using ::testing::Not;
 
 Table table_of(std::int64_t rows, int dim, double pooling_factor, double exponent) {
-  Table table;
-  table.rows = rows;
-  table.dim = dim;
-  table.pooling_factor = pooling_factor;
-  table.access_histogram = zipf_histogram(rows, pooling_factor, exponent);
-  return table;
+  return {.rows = rows,
+          .dim = dim,
+          .pooling_factor = pooling_factor,
+          .access_histogram = zipf_histogram(rows, pooling_factor, exponent)};
 }
 
 /// Eight large tables that are looked up once a sample in few rows, eight of which sums save much
@@ -96,8 +94,7 @@ TEST(DeduplicatedTables, AreThoseThatGainByIt) {
 // They are planned without that, too.
 TEST(DeduplicatedTables, NeverMakePlansDearer) {
   const Planner planner(builtin_weights(), {.threads = 1});
-  for (std::uint64_t seed = 0; seed < testing::drawn_tasks(25); ++seed) {
-    SCOPED_TRACE(seed);
+  for (const std::uint64_t seed : testing::Seeds(testing::drawn_tasks(25))) {
     Task task = testing::random_task_of_all_kinds(seed);
     task.exchange = {};
     const PlanResult sums = planner.plan(task);

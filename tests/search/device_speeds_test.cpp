@@ -4,6 +4,7 @@
 #include "neuroshard/planner.h"
 #include "neuroshard/weights.h"
 #include "random_tasks.h"
+#include "repetitions.h"
 
 namespace neuroshard {
 namespace {
@@ -13,8 +14,7 @@ using testing::random_task;
 TEST(DeviceSpeeds, Count) {
   const Planner planner(builtin_weights(), {.cuts = Cuts::kColumns, .threads = 1});
   int cheaper = 0;
-  for (std::uint64_t seed = 0; seed < 12; ++seed) {
-    SCOPED_TRACE(seed);
+  for (const std::uint64_t seed : testing::Seeds(12)) {
     Task task = random_task(seed);
     task.devices = 4;
     task.memory_bytes = std::int64_t{1} << 40;
@@ -44,9 +44,7 @@ TEST(DeviceSpeeds, Count) {
 // depend on how long it takes, far beyond the start offsets that the models know.
 TEST(DeviceSpeeds, WaitingForABaseLoadIsLinear) {
   const Planner planner(builtin_weights(), {.cuts = Cuts::kColumns, .threads = 1});
-  Task task;
-  task.devices = 8;
-  task.memory_bytes = std::int64_t{4} << 30;
+  Task task{.devices = 8, .memory_bytes = std::int64_t{4} << 30};
   for (int t = 0; t < 24; ++t) {
     task.tables.push_back(
         {.name = {}, .rows = 100'000 * (1 + t), .dim = 32, .pooling_factor = 1.0 + t % 7});

@@ -41,8 +41,7 @@ TEST(EqualWidths, HoldInEveryPlanAndItsAlternatives) {
     for (const Effort effort : {Effort::kFast, Effort::kDefault}) {
       const Planner equal(models, with_equal_widths(effort));
       const Planner any(models, {.effort = effort, .threads = 1});
-      for (std::uint64_t seed = 0; seed < drawn_tasks(15); ++seed) {
-        SCOPED_TRACE(seed);
+      for (const std::uint64_t seed : testing::Seeds(drawn_tasks(15))) {
         const Task task = random_task(seed);
         const PlanResult result = equal.plan(task, {.alternatives = 3});
         const PlanResult other = any.plan(task);
@@ -90,8 +89,7 @@ TEST(EqualWidths, HoldInPlansNearToRunningOnes) {
   const Planner any(builtin_weights(), {.threads = 1});
   int planned = 0;
   int unequal = 0;
-  for (std::uint64_t seed = 0; seed < drawn_tasks(40); ++seed) {
-    SCOPED_TRACE(seed);
+  for (const std::uint64_t seed : testing::Seeds(drawn_tasks(40))) {
     Task task = random_task(seed);
     for (std::size_t t = 0; t < task.tables.size(); ++t) {
       task.tables[t].name = "table " + std::to_string(t);

@@ -76,8 +76,7 @@ TEST(ExchangeTypes, PlansFollowThem) {
   const Planner planner(builtin_weights(), {.threads = 1});
   double unaware_ms = 0.0;
   double aware_ms = 0.0;
-  for (std::uint64_t seed = 0; seed < drawn_tasks(4); ++seed) {
-    SCOPED_TRACE(seed);
+  for (const std::uint64_t seed : testing::Seeds(drawn_tasks(4))) {
     const Task task = task_with_types(seed, {.forward_share = 0.01, .backward_share = 0.05});
     Task unaware = task;
     unaware.exchange = {};

@@ -36,8 +36,7 @@ enum class Memory {
 
 Task tiny_task(std::uint64_t seed, const Shape& shape, Memory memory) {
   Random random(seed);
-  Task task;
-  task.devices = shape.devices;
+  Task task{.devices = shape.devices};
   std::int64_t bytes = 0;
   std::int64_t largest = 0;
   for (int t = 0; t < shape.tables; ++t) {
@@ -138,8 +137,7 @@ void judge(const CostModels& models, Memory memory, Quality& quality, const Over
   const Planner planner(models, {.cuts = Cuts::kColumns, .threads = 1});
   const std::vector<Shape> shapes = {{2, 3, 16}, {2, 5, 8}, {3, 2, 16}, {3, 3, 8}};
   for (const Shape& shape : shapes) {
-    for (std::uint64_t seed = 0; seed < drawn_tasks(10); ++seed) {
-      SCOPED_TRACE(seed);
+    for (const std::uint64_t seed : testing::Seeds(drawn_tasks(10))) {
       Task task = tiny_task(seed, shape, memory);
       task.overlap = overlap;
       const CatalogedTask cataloged(cpu, task);

@@ -137,10 +137,9 @@ const std::vector<const char*> kSchemaPlans = {
     R"({"task": 0, "error": "a reason"})"};
 
 Task task_of_schema_plans() {
-  Task task;
-  task.tables = {{"user", 100, 16, 1.0, {}}, {"", 200, 8, 2.0, {}}};
-  task.devices = 2;
-  task.memory_bytes = 1 << 20;
+  Task task{.tables = {{"user", 100, 16, 1.0, {}}, {"", 200, 8, 2.0, {}}},
+            .devices = 2,
+            .memory_bytes = 1 << 20};
   task.exchange.deduplicate_by_table = true;
   task.exchange.hot_rows = true;
   return task;

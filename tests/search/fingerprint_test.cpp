@@ -36,13 +36,11 @@ CostModels exact_models() {
 }
 
 Task small_task() {
-  Task task;
-  task.tables = {{"a", 1000, 64, 1.5, {0.5, 0.25, 0.25}},
-                 {"b", 1LL << 33, 128, 20.0, {0.0, 0.0, 0.0, 1.0}},
-                 {"c", 7, 4, 0.0, {}}};
-  task.devices = 4;
-  task.memory_bytes = 1LL << 34;
-  return task;
+  return {.tables = {{"a", 1000, 64, 1.5, {0.5, 0.25, 0.25}},
+                     {"b", 1LL << 33, 128, 20.0, {0.0, 0.0, 0.0, 1.0}},
+                     {"c", 7, 4, 0.0, {}}},
+          .devices = 4,
+          .memory_bytes = 1LL << 34};
 }
 
 // These values are kept by others: a change here loses them their plans.

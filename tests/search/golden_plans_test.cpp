@@ -53,8 +53,7 @@ TEST(GoldenPlans, OfThePublishedSearchAreNeverWorseAndMostlyTheSameSteps) {
 }
 
 TEST(GoldenPlans, WithoutMemorySplitsTheSearchSucceedsAndFailsAsPublished) {
-  PlannerOptions options;
-  options.algorithm = Algorithm::kPublished;
+  PlannerOptions options{.algorithm = Algorithm::kPublished};
   options.search.memory_splits = false;
   const Planner planner(golden_models(), options);
   int with_plan = 0;

@@ -117,8 +117,7 @@ TEST(Groups, EveryAlgorithmKeepsThemAndNoPlanThatExistsIsDenied) {
   const std::vector<Planner> planners = quick_planners(models);
   int infeasible = 0;
   const std::uint64_t tasks = drawn_tasks(400);
-  for (std::uint64_t seed = 0; seed < tasks; ++seed) {
-    SCOPED_TRACE(seed);
+  for (const std::uint64_t seed : testing::Seeds(tasks)) {
     const Task task = tiny_task_with_groups(seed);
     const bool feasible = any_plan_in_groups(task, [](const Plan&) { return true; });
     infeasible += feasible ? 0 : 1;
@@ -174,8 +173,7 @@ TEST(Groups, AllCutsAndEffortsKeepThem) {
   for (const Cuts cuts : {Cuts::kAny, Cuts::kTorchrec}) {
     const Planner planner(builtin_weights(), {.effort = Effort::kFast, .cuts = cuts, .threads = 1});
     const Planner longer(builtin_weights(), {.cuts = cuts, .threads = 2});
-    for (std::uint64_t seed = 0; seed < drawn_tasks(40); ++seed) {
-      SCOPED_TRACE(seed);
+    for (const std::uint64_t seed : testing::Seeds(drawn_tasks(40))) {
       Task task = testing::random_task_of_all_kinds(seed);
       Random random(seed, 43);
       add_random_groups(task, 4, random);
@@ -186,11 +184,10 @@ TEST(Groups, AllCutsAndEffortsKeepThem) {
 
 // Tables of 100 columns cannot be halved, and only parts of them fit.
 TEST(Groups, PartsOfTablesThatAreKeptApartMayMeetEachOther) {
-  Task task;
-  task.devices = 5;
-  task.memory_bytes = 100'000 * 52 * 4;
-  task.tables = testing::equal_tables(2, 100'000, 100, 3.0);
-  task.groups = {{.name = "eu_us", .tables = {0, 1}, .keep = Keep::kApart}};
+  Task task{.tables = testing::equal_tables(2, 100'000, 100, 3.0),
+            .devices = 5,
+            .memory_bytes = 100'000 * 52 * 4,
+            .groups = {{.name = "eu_us", .tables = {0, 1}, .keep = Keep::kApart}}};
   const Planner planner(builtin_weights(), {.cuts = Cuts::kAny, .threads = 1});
   const PlanResult result = planner.plan(task);
   expect_good(task, result);
@@ -226,8 +223,7 @@ TEST(Groups, ReplanningBringsTablesTogetherAndApart) {
   const Planner planner(random_models(7), {.effort = Effort::kFast, .threads = 1});
   int planned = 0;
   int tasks = 0;
-  for (std::uint64_t seed = 0; seed < drawn_tasks(25); ++seed) {
-    SCOPED_TRACE(seed);
+  for (const std::uint64_t seed : testing::Seeds(drawn_tasks(25))) {
     const Task before = random_task(seed);
     const PlanResult running = planner.plan(before);
     if (!running.plan) continue;
@@ -262,10 +258,8 @@ TEST(Groups, ReplanningLeavesWhatKeepsThem) {
 
 TEST(Groups, ReasonsNameThem) {
   const Planner planner(random_models(8), {.effort = Effort::kFast, .threads = 1});
-  Task task;
-  task.devices = 3;
-  task.memory_bytes = 1'500'000;
-  task.tables = testing::equal_tables(4, 10'000, 16);
+  Task task{
+      .tables = testing::equal_tables(4, 10'000, 16), .devices = 3, .memory_bytes = 1'500'000};
   const auto reason = [&] { return planner.plan(task).infeasible.value(); };
   task.groups = {{.name = "all", .tables = {3, 2, 1, 0}, .keep = Keep::kApart}};
   Infeasibility why = reason();

@@ -130,8 +130,7 @@ TEST(HostMemory, IsNotUsedWhereHbmHasRoomForAll) {
 }
 
 TEST(HostMemory, HoldsWhatHbmHasNoRoomFor) {
-  for (std::uint64_t seed = 0; seed < testing::drawn_tasks(8); ++seed) {
-    SCOPED_TRACE(seed);
+  for (const std::uint64_t seed : testing::Seeds(testing::drawn_tasks(8))) {
     Task task = hosted_task(seed, 0.3);
     task.host.policy = seed % 2 == 0 ? HostPolicy::kLru : HostPolicy::kStatic;
     task.host.prefetch = seed % 4 < 2;
@@ -196,8 +195,7 @@ TEST(HostMemory, ThatIsPrefetchedCostsTheLongerOfFetchingAndAllElse) {
 }
 
 TEST(HostMemory, IsSearchedAsWellAsAllPlansOfTinyTasks) {
-  for (std::uint64_t seed = 0; seed < testing::drawn_tasks(10); ++seed) {
-    SCOPED_TRACE(seed);
+  for (const std::uint64_t seed : testing::Seeds(testing::drawn_tasks(10))) {
     Task task = hosted_task(seed, 0.25);
     task.devices = 2;
     task.tables.resize(6);
@@ -237,8 +235,7 @@ std::int64_t row_bytes(const DeviceCost& device) {
 }
 
 TEST(HostMemory, LeavesToSsdsWhatItHasNoRoomFor) {
-  for (std::uint64_t seed = 0; seed < testing::drawn_tasks(8); ++seed) {
-    SCOPED_TRACE(seed);
+  for (const std::uint64_t seed : testing::Seeds(testing::drawn_tasks(8))) {
     Task task = hosted_task(seed, 0.2);
     task.host.policy = seed % 2 == 0 ? HostPolicy::kLru : HostPolicy::kStatic;
     task.host.of_node = seed % 4 < 2;

@@ -107,8 +107,7 @@ TEST(HotRows, AreKeptOfTablesThatWereReplicas) {
 TEST(HotRows, NeverMakePlansDearer) {
   const Planner planner(builtin_weights(), {.threads = 1});
   int kept = 0;
-  for (std::uint64_t seed = 0; seed < testing::drawn_tasks(40); ++seed) {
-    SCOPED_TRACE(seed);
+  for (const std::uint64_t seed : testing::Seeds(testing::drawn_tasks(40))) {
     Task task = testing::random_task_of_all_kinds(seed);
     for (Table& table : task.tables) {
       if (seed % 2 == 1) continue;

@@ -38,9 +38,7 @@ std::size_t tables_of_kind(const Task& task, const Plan& plan, ShardingKind kind
 
 /// Tables on two nodes, of which none is worth an all-reduce.
 Task two_nodes() {
-  Task task;
-  task.devices = 16;
-  task.memory_bytes = std::int64_t{1} << 33;
+  Task task{.devices = 16, .memory_bytes = std::int64_t{1} << 33};
   for (int i = 0; i < 12; ++i) task.tables.push_back(plain_table(3'000'000 + i, 64, 4.0 + i));
   return task;
 }
@@ -87,8 +85,7 @@ TEST(KindPrices, EvensNodesOutByGrids) {
 
 TEST(KindPrices, WithPricesIsNeverDearerThanColumns) {
   std::size_t in_blocks = 0;
-  for (std::uint64_t seed = 0; seed < drawn_tasks(40); ++seed) {
-    SCOPED_TRACE(seed);
+  for (const std::uint64_t seed : testing::Seeds(drawn_tasks(40))) {
     Task task = random_task(seed);
     task.devices_per_node = 1 + static_cast<int>(seed % 4);
     if (seed % 3 == 0) make_unequal(task);

@@ -57,8 +57,7 @@ void expect_same_bits(const PlanCost& a, const PlanCost& b) {
 TEST(Layout, OfAPlanCostsWhatThePlanCosts) {
   const CpuBackend backend = cpu_backend_of(random_models(21));
   std::mt19937_64 random(1);
-  for (std::uint64_t seed = 0; seed < drawn_tasks(300); ++seed) {
-    SCOPED_TRACE(seed);
+  for (const std::uint64_t seed : testing::Seeds(drawn_tasks(300))) {
     const Task task = random_task(seed);
     const PieceCatalog catalog(backend, task);
     const Plan plan = random_plan(task, random);

@@ -47,11 +47,10 @@ INSTANTIATE_TEST_SUITE_P(Policies, EveryBackendByPolicy, ::testing::ValuesIn(cpu
 
 TEST(LearnedPlacement, PacksByMemoryWhereThePolicyLeavesNoRoom) {
   // Two devices of 8 MB for 8, 4 and 4 MB: no two orders of placement fit but one.
-  Task task;
-  task.devices = 2;
-  task.memory_bytes = 8'000'000;
-  task.tables = {plain_table(62'500, 16, 1.0), plain_table(125'000, 16, 1.0),
-                 plain_table(62'500, 16, 1.0)};
+  Task task{.tables = {plain_table(62'500, 16, 1.0), plain_table(125'000, 16, 1.0),
+                       plain_table(62'500, 16, 1.0)},
+            .devices = 2,
+            .memory_bytes = 8'000'000};
   std::size_t stuck = 0;
   for (const Algorithm algorithm : kLearned) {
     for (std::uint64_t seed = 0; seed < 12; ++seed) {

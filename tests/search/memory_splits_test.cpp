@@ -49,8 +49,7 @@ class MemorySplits : public ::testing::Test {
 
 TEST_F(MemorySplits, HalveOnlyWhatExceedsADevice) {
   int split = 0;
-  for (std::uint64_t seed = 0; seed < drawn_tasks(100); ++seed) {
-    SCOPED_TRACE(seed);
+  for (const std::uint64_t seed : testing::Seeds(drawn_tasks(100))) {
     const CatalogedTask cataloged(cpu_, random_task(seed));
     const std::int64_t memory_bytes = room_bytes(cataloged.task, 0);
     if (proof_by_memory(cataloged.task)) continue;
@@ -71,8 +70,7 @@ TEST_F(MemorySplits, HalveOnlyWhatExceedsADevice) {
 }
 
 TEST_F(MemorySplits, TheLadderHalvesTheLargestEachTime) {
-  for (std::uint64_t seed = 0; seed < drawn_tasks(20); ++seed) {
-    SCOPED_TRACE(seed);
+  for (const std::uint64_t seed : testing::Seeds(drawn_tasks(20))) {
     const CatalogedTask cataloged(cpu_, random_task(seed));
     const SplitState whole(cataloged.catalog, cataloged.task.tables.size());
     const std::vector<SplitState> ladder = memory_split_ladder(cataloged.catalog, whole);
@@ -106,8 +104,7 @@ TEST_F(MemorySplits, TheLadderHalvesTheLargestEachTime) {
 TEST_F(MemorySplits, PackingKeepsToMemoryAndFillsTheEmptiest) {
   int packed = 0;
   int failed = 0;
-  for (std::uint64_t seed = 0; seed < drawn_tasks(100); ++seed) {
-    SCOPED_TRACE(seed);
+  for (const std::uint64_t seed : testing::Seeds(drawn_tasks(100))) {
     const CatalogedTask cataloged(cpu_, random_task(seed));
     const SplitState whole(cataloged.catalog, cataloged.task.tables.size());
     const auto devices =

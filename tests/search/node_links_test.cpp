@@ -38,8 +38,7 @@ TEST(NodeLinks, PlansFollowThem) {
   const Planner planner(builtin_weights(), {.threads = 1});
   double unaware_ms = 0.0;
   double aware_ms = 0.0;
-  for (std::uint64_t seed = 0; seed < drawn_tasks(6); ++seed) {
-    SCOPED_TRACE(seed);
+  for (const std::uint64_t seed : testing::Seeds(drawn_tasks(6))) {
     const Task task = task_on_nodes(seed, 16);
     Task unaware = task;
     unaware.links.reset();
@@ -65,8 +64,7 @@ TEST(NodeLinks, PlansFollowThem) {
 // With rules and by columns alone, too, whatever the effort.
 TEST(NodeLinks, NoPlanIsDearerThanOneThatLeavesThemOut) {
   int cheaper = 0;
-  for (std::uint64_t seed = 0; seed < drawn_tasks(20); ++seed) {
-    SCOPED_TRACE(seed);
+  for (const std::uint64_t seed : testing::Seeds(drawn_tasks(20))) {
     Random random(seed, 71);
     Task task = testing::random_task_of_all_kinds(seed);
     task.devices = 4 << random.below(3);

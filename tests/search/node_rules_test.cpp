@@ -23,8 +23,7 @@ using testing::random_task;
 // A rule on nodes is one on their devices.
 TEST(NodeRules, AreThoseOnTheirDevices) {
   const auto algorithms = all_algorithms();
-  for (std::uint64_t seed = 0; seed < drawn_tasks(60); ++seed) {
-    SCOPED_TRACE(seed);
+  for (const std::uint64_t seed : testing::Seeds(drawn_tasks(60))) {
     Random random(seed, 41);
     Task task = random_task(seed);
     task.devices_per_node = 2 + static_cast<int>(random.below(3));

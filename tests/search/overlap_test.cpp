@@ -29,9 +29,7 @@ using testing::task_text_with;
 /// Tables of few columns and many lookups, whose ids take long, or of many and few.
 Task task_of_lookups(std::uint64_t seed, bool many) {
   Random random(seed, 61);
-  Task task;
-  task.devices = 16;
-  task.memory_bytes = std::int64_t{1} << 36;
+  Task task{.devices = 16, .memory_bytes = std::int64_t{1} << 36};
   const std::size_t count = 12 + random.below(20);
   for (std::size_t t = 0; t < count; ++t) {
     Table& table = task.tables.emplace_back();
@@ -80,8 +78,7 @@ TEST(Overlap, PlansFollowHiddenIds) {
   for (const bool many : {false, true}) {
     double unaware_ms = 0.0;
     double aware_ms = 0.0;
-    for (std::uint64_t seed = 0; seed < drawn_tasks(20); ++seed) {
-      SCOPED_TRACE(seed);
+    for (const std::uint64_t seed : testing::Seeds(drawn_tasks(20))) {
       Task task = task_of_lookups(seed, many);
       const PlanResult without = planner.plan(task);
       task.overlap.ids = true;

@@ -42,8 +42,7 @@ bool provably_infeasible(const Task& task) {
 class EveryBackend : public testing::EveryCpuBackend {};
 
 TEST_P(EveryBackend, PlacesEveryColumnOnceWithinMemory) {
-  PlannerOptions options;
-  options.backend = GetParam();
+  PlannerOptions options{.backend = GetParam()};
   // A small search reaches every path; many tasks matter more here. Backends find the same plans to
   // the last bit, so that the fastest one has most of them.
   options.search = {.beam_width = 2, .candidates = 3, .max_splits = 2, .grid_steps = 3};
@@ -53,8 +52,7 @@ TEST_P(EveryBackend, PlacesEveryColumnOnceWithinMemory) {
   int packing_failures = 0;
   const std::uint64_t tasks =
       testing::drawn_tasks(GetParam() == available_cpu_backends().front() ? 300 : 25);
-  for (std::uint64_t seed = 0; seed < tasks; ++seed) {
-    SCOPED_TRACE(seed);
+  for (const std::uint64_t seed : testing::Seeds(tasks)) {
     const Task task = random_task(seed);
     const PlanResult result = planner.plan(task);
     expect_valid(task, result, planner);
@@ -72,8 +70,7 @@ TEST_P(EveryBackend, PlacesEveryColumnOnceWithinMemory) {
 }
 
 TEST_P(EveryBackend, SameTaskSamePlan) {
-  PlannerOptions options;
-  options.backend = GetParam();
+  PlannerOptions options{.backend = GetParam()};
   if (GetParam() == "scalar") options.effort = Effort::kFast;  // The next test makes longer ones.
   const Planner planner(random_models(2), options);
   for (std::uint64_t seed = 0; seed < 5; ++seed) {
@@ -85,14 +82,13 @@ TEST_P(EveryBackend, SameTaskSamePlan) {
 INSTANTIATE_TEST_SUITE_P(Cpu, EveryBackend, ::testing::ValuesIn(cpu_backends()));
 
 TEST(Planner, BestAndScalarBackendFindTheSamePlansToTheLastBit) {
-  PlannerOptions options;
-  options.search = {.beam_width = 2, .candidates = 4, .max_splits = 3, .grid_steps = 4};
-  options.backend = "scalar";
+  PlannerOptions options{
+      .search = {.beam_width = 2, .candidates = 4, .max_splits = 3, .grid_steps = 4},
+      .backend = "scalar"};
   const Planner scalar(random_models(3), options);
   options.backend = available_cpu_backends().front();
   const Planner best(random_models(3), options);
-  for (std::uint64_t seed = 0; seed < testing::drawn_tasks(3); ++seed) {
-    SCOPED_TRACE(seed);
+  for (const std::uint64_t seed : testing::Seeds(testing::drawn_tasks(3))) {
     const Task task = random_task(seed);
     const PlanResult a = scalar.plan(task);
     const PlanResult b = best.plan(task);
@@ -106,9 +102,8 @@ TEST(Planner, ThreadsAndBatchesChangeNothing) {
   for (std::uint64_t seed = 0; seed < testing::drawn_tasks(30); ++seed) {
     tasks.push_back(random_task(seed));
   }
-  PlannerOptions options;
-  options.search = {.beam_width = 2, .candidates = 4, .max_splits = 3, .grid_steps = 4};
-  options.threads = 1;
+  PlannerOptions options{
+      .search = {.beam_width = 2, .candidates = 4, .max_splits = 3, .grid_steps = 4}, .threads = 1};
   const Planner one(random_models(7), options);
   options.threads = 4;
   const Planner four(random_models(7), options);
@@ -124,9 +119,7 @@ TEST(Planner, ThreadsAndBatchesChangeNothing) {
 }
 
 TEST(Planner, IsShareableBetweenThreads) {
-  PlannerOptions options;
-  options.threads = 2;
-  options.effort = Effort::kFast;
+  PlannerOptions options{.effort = Effort::kFast, .threads = 2};
   const Planner planner(random_models(8), options);
   constexpr int kThreads = 4;
   std::vector<std::vector<PlanResult>> results(kThreads);
@@ -148,12 +141,10 @@ TEST(Planner, IsShareableBetweenThreads) {
 TEST(Planner, BaselinesPlaceEveryTableWithinMemory) {
   for (const Algorithm algorithm : all_algorithms()) {
     if (algorithm == Algorithm::kNeuroshard || algorithm == Algorithm::kPublished) continue;
-    PlannerOptions options;
-    options.algorithm = algorithm;
+    PlannerOptions options{.algorithm = algorithm};
     options.policy = testing::random_policy(algorithm);
     const Planner planner(random_models(4), options);
-    for (std::uint64_t seed = 0; seed < 300; ++seed) {
-      SCOPED_TRACE(seed);
+    for (const std::uint64_t seed : testing::Seeds(300)) {
       const Task task = random_task(seed);
       expect_valid(task, planner.plan(task), planner);
     }

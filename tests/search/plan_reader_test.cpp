@@ -24,11 +24,9 @@ constexpr const char* kMinimal = R"({"format": "neuroshard.plan", "version": 1, 
     {"device": 1, "shard": [{"slice": 0, "table": 0, "first_column": 0, "dim": 16}]}]})";
 
 Task two_tables() {
-  Task task;
-  task.tables = {{"", 100, 16, 1.0, {}}, {"", 200, 8, 2.0, {}}};
-  task.devices = 2;
-  task.memory_bytes = 1 << 20;
-  return task;
+  return {.tables = {{"", 100, 16, 1.0, {}}, {"", 200, 8, 2.0, {}}},
+          .devices = 2,
+          .memory_bytes = 1 << 20};
 }
 
 std::string plan_error(const std::string& text) {

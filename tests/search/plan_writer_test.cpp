@@ -6,6 +6,7 @@
 #include "message_of.h"
 #include "neuroshard/plan_file.h"
 #include "random_tasks.h"
+#include "repetitions.h"
 
 namespace neuroshard {
 namespace {
@@ -162,8 +163,7 @@ TEST(PlanWriter, WritesWhyThereIsNoPlan) {
 TEST(PlanWriter, EveryPlanOfTheSearchIsReadBack) {
   const Planner planner(testing::random_models(1));
   int plans = 0;
-  for (std::uint64_t seed = 0; seed < 30; ++seed) {
-    SCOPED_TRACE(seed);
+  for (const std::uint64_t seed : testing::Seeds(30)) {
     const Task task = testing::random_task(seed);
     const PlanResult result = planner.plan(task);
     if (!result.plan) continue;

@@ -24,10 +24,7 @@ using testing::random_models;
 Task task_for_threads() {
   Task task;
   for (int i = 0; i < 50; ++i) {
-    Table table;
-    table.rows = 100'000 + 1000 * i;
-    table.dim = 64;
-    table.pooling_factor = 1.0 + i;
+    Table table{.rows = 100'000 + 1000 * i, .dim = 64, .pooling_factor = 1.0 + i};
     table.access_histogram[0] = 1.0;
     task.tables.push_back(table);
   }

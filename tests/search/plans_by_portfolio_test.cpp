@@ -59,8 +59,7 @@ Task wide_task(std::uint64_t seed) {
 
 TEST(PlansByPortfolio, IsNeverDearerThanSimplerWays) {
   const CostModels models = builtin_weights();
-  for (std::uint64_t seed = 0; seed < drawn_tasks(12); ++seed) {
-    SCOPED_TRACE(seed);
+  for (const std::uint64_t seed : testing::Seeds(drawn_tasks(12))) {
     const Task task = seed % 2 == 0 ? wide_task(seed) : random_task(seed);
     for (const Effort effort : {Effort::kFast, Effort::kDefault}) {
       const PlanResult ours = planner_of(models, Algorithm::kNeuroshard, effort).plan(task);
@@ -79,8 +78,7 @@ TEST(PlansByPortfolio, IsNeverDearerThanSimplerWays) {
 
 TEST(PlansByPortfolio, MoreEffortIsNeverDearer) {
   const CostModels symmetric = random_models(11);
-  for (std::uint64_t seed = 0; seed < drawn_tasks(40); ++seed) {
-    SCOPED_TRACE(seed);
+  for (const std::uint64_t seed : testing::Seeds(drawn_tasks(40))) {
     const Task task = random_task(seed);
     const double fast =
         cost_or_infinity(planner_of(symmetric, Algorithm::kNeuroshard, Effort::kFast).plan(task));
@@ -116,8 +114,7 @@ TEST(PlansByPortfolio, MoreEffortIsNeverDearerWhereDevicesAreFull) {
 
 TEST(PlansByPortfolio, DoesNotLookAtTheOrderOfTables) {
   const Planner planner = planner_of(builtin_weights(), Algorithm::kNeuroshard, Effort::kFast);
-  for (std::uint64_t seed = 0; seed < drawn_tasks(30); ++seed) {
-    SCOPED_TRACE(seed);
+  for (const std::uint64_t seed : testing::Seeds(drawn_tasks(30))) {
     const Task task = seed % 3 == 0 ? wide_task(seed) : random_task(seed);
     const PlanResult listed = planner.plan(task);
     Task shuffled = task;
@@ -133,9 +130,7 @@ TEST(PlansByPortfolio, DoesNotLookAtTheOrderOfTables) {
 
 TEST(PlansByPortfolio, LeavesNoDeviceEmptyForNothing) {
   // Ten tables of 16 columns on 32 devices: one slice of 4 or more columns each is best.
-  Task task;
-  task.devices = 32;
-  task.memory_bytes = bytes_from_gib(40.0);
+  Task task{.devices = 32, .memory_bytes = bytes_from_gib(40.0)};
   for (int t = 0; t < 10; ++t) {
     Table& table = task.tables.emplace_back();
     table.rows = 100'000 * (t + 1);

@@ -83,17 +83,13 @@ TEST(PoolingOfTables, DeduplicationIsReadFromTaskFiles) {
 
 /// A model with sequences of which some are long, beside tables that are pooled.
 Task sequence_task(int devices) {
-  Task task;
-  task.devices = devices;
-  task.memory_bytes = bytes_from_gib(64.0);
-  task.batch_size = 4096;
+  Task task{.devices = devices, .memory_bytes = bytes_from_gib(64.0), .batch_size = 4096};
   const auto add = [&](std::int64_t rows, int dim, double pooling_factor, Pooling pooling) {
-    Table table;
-    table.rows = rows;
-    table.dim = dim;
-    table.pooling_factor = pooling_factor;
-    table.access_histogram = zipf_histogram(rows, pooling_factor);
-    table.pooling = pooling;
+    Table table{.rows = rows,
+                .dim = dim,
+                .pooling_factor = pooling_factor,
+                .access_histogram = zipf_histogram(rows, pooling_factor),
+                .pooling = pooling};
     table.memory.batch_size = task.batch_size;
     task.tables.push_back(table);
   };
@@ -136,14 +132,13 @@ double least_forward_ms(const Task& task) {
 
 // An HSTU-like table.
 TEST(PoolingOfTables, ASequenceIsSentAsAWhole) {
-  Task task;
-  task.devices = 8;
-  task.memory_bytes = bytes_from_gib(80.0);
-  task.batch_size = 1024;
-  task.tables = parse_task(task_with_table(R"({"row": 100000000, "dim": 256,
+  Task task{.tables = parse_task(task_with_table(R"({"row": 100000000, "dim": 256,
       "pooling_factor": 8192, "weight_type": "fp16", "pooling": "none"})"),
-                           "a.json")
-                    .tables;
+                                 "a.json")
+                          .tables,
+            .devices = 8,
+            .memory_bytes = bytes_from_gib(80.0),
+            .batch_size = 1024};
   const Planner planner(builtin_weights(), {.threads = 1});
   const PlanResult result = planner.plan(task);
   ASSERT_TRUE(result.plan);

@@ -81,10 +81,7 @@ TEST(TableConfigs, ReadsAnObjectWithTheListAndNumbers) {
 }
 
 TEST(TableConfigs, BinsOfAnotherBatchAreRescaledWhereverTablesAreRead) {
-  Table table;
-  table.rows = 1'000'000;
-  table.dim = 64;
-  table.pooling_factor = 5.0;
+  Table table{.rows = 1'000'000, .dim = 64, .pooling_factor = 5.0};
   table.access_histogram = zipf_histogram(table.rows, table.pooling_factor, 1.05, 4096);
   const auto expected = HistogramScale(65536.0, 4096.0)(table);
   ASSERT_NE(expected, table.access_histogram);

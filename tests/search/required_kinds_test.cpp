@@ -56,8 +56,7 @@ TEST(RequiredKinds, ArePlannedWhereverTheyCanBe) {
   std::vector<Task> tasks;
   std::vector<PlanResult> results;
   int out_of_reach = 0;
-  for (std::uint64_t seed = 0; seed < drawn_tasks(400); ++seed) {
-    SCOPED_TRACE(seed);
+  for (const std::uint64_t seed : testing::Seeds(drawn_tasks(400))) {
     const Task& task = tasks.emplace_back(random_task_with_kinds(seed));
     const auto lost = std::ranges::find_if(
         task.tables, [&](const Table& table) { return !is_in_reach(task, table); });
@@ -159,8 +158,7 @@ TEST(RequiredKinds, ThatFitAreNotDenied) {
   const Planner planner = planner_of();
   int infeasible = 0;
   const std::uint64_t tasks = drawn_tasks(300);
-  for (std::uint64_t seed = 0; seed < tasks; ++seed) {
-    SCOPED_TRACE(seed);
+  for (const std::uint64_t seed : testing::Seeds(tasks)) {
     Task task = tiny_task_of_single_kinds(seed);
     Random random(seed, 47);
     task.memory_bytes =
@@ -215,8 +213,7 @@ TEST(RequiredKinds, BesideOtherRulesAreKeptOrExplained) {
   int contradictory = 0;
   int planned = 0;
   const std::uint64_t tasks = drawn_tasks(300);
-  for (std::uint64_t seed = 0; seed < tasks; ++seed) {
-    SCOPED_TRACE(seed);
+  for (const std::uint64_t seed : testing::Seeds(tasks)) {
     Task task = random_task_with_kinds(seed);
     Random random(seed, 53);
     if (random.below(2) == 0) {
@@ -258,8 +255,7 @@ TEST(RequiredKinds, MakeNoGridOfPartsOfColumns) {
   const Planner planner = planner_of();
   int planned = 0;
   int by_rows = 0;
-  for (std::uint64_t seed = 0; seed < drawn_tasks(200); ++seed) {
-    SCOPED_TRACE(seed);
+  for (const std::uint64_t seed : testing::Seeds(drawn_tasks(200))) {
     Random random(seed, 59);
     Task task;
     task.devices = 2 + static_cast<int>(random.below(7));
@@ -285,8 +281,7 @@ TEST(CutsPreset, TorchrecIsAnyWithEqualWidths) {
   const PlannerOptions preset{.effort = Effort::kFast, .cuts = Cuts::kTorchrec, .threads = 1};
   const PlannerOptions spelled{
       .effort = Effort::kFast, .equal_widths = true, .cuts = Cuts::kAny, .threads = 1};
-  for (std::uint64_t seed = 0; seed < drawn_tasks(40); ++seed) {
-    SCOPED_TRACE(seed);
+  for (const std::uint64_t seed : testing::Seeds(drawn_tasks(40))) {
     const Task task = random_task_with_kinds(seed);
     const PlanResult result = Planner(models, preset).plan(task);
     EXPECT_EQ(result.plan, Planner(models, spelled).plan(task).plan);

@@ -21,11 +21,9 @@ using testing::random_models;
 using testing::random_task;
 
 PlannerOptions options_with(bool reuse_work) {
-  PlannerOptions options;
-  options.algorithm = Algorithm::kPublished;
-  options.backend = available_cpu_backends().front();
-  options.reuse_work = reuse_work;
-  return options;
+  return {.algorithm = Algorithm::kPublished,
+          .backend = available_cpu_backends().front(),
+          .reuse_work = reuse_work};
 }
 
 void expect_same(const PlanResult& a, const PlanResult& b) {
@@ -59,8 +57,7 @@ TEST(Reuse, SamePlansOnRandomTasks) {
   fast_options.search = plain_options.search = small;
   const Planner fast(random_models(5), fast_options);
   const Planner plain(random_models(5), plain_options);
-  for (std::uint64_t seed = 0; seed < drawn_tasks(2000); ++seed) {
-    SCOPED_TRACE(seed);
+  for (const std::uint64_t seed : testing::Seeds(drawn_tasks(2000))) {
     const Task task = random_task(seed);
     expect_same(fast.plan(task), plain.plan(task));
   }
@@ -74,8 +71,7 @@ TEST(Reuse, SamePlansAndFailuresWithoutMemorySplits) {
   const Planner fast(random_models(5), fast_options);
   const Planner plain(random_models(5), plain_options);
   int failed = 0;
-  for (std::uint64_t seed = 0; seed < drawn_tasks(300); ++seed) {
-    SCOPED_TRACE(seed);
+  for (const std::uint64_t seed : testing::Seeds(drawn_tasks(300))) {
     const Task task = random_task(seed);
     const PlanResult result = fast.plan(task);
     expect_same(result, plain.plan(task));
@@ -92,8 +88,7 @@ TEST(Reuse, SamePlansOnManyDevices) {
       plain_options.search = {.beam_width = 1, .candidates = 2, .max_splits = 2, .grid_steps = 4};
   const Planner fast(random_models(8), fast_options);
   const Planner plain(random_models(8), plain_options);
-  for (std::uint64_t seed = 0; seed < 40; ++seed) {
-    SCOPED_TRACE(seed);
+  for (const std::uint64_t seed : testing::Seeds(40)) {
     Task task = random_task(8 * seed);
     for (std::uint64_t more = 1; more < 8; ++more) {
       const Task other = random_task(8 * seed + more);
@@ -125,8 +120,7 @@ TEST(Reuse, SamePlansWithOtherLayerSizes) {
     PlannerOptions scalar_options = fast_options;
     scalar_options.backend = "scalar";
     const Planner scalar(random_models(6, shape), scalar_options);
-    for (std::uint64_t seed = 0; seed < 12; ++seed) {
-      SCOPED_TRACE(seed);
+    for (const std::uint64_t seed : testing::Seeds(12)) {
       const Task task = random_task(seed);
       const PlanResult result = fast.plan(task);
       expect_same(result, plain.plan(task));
@@ -142,8 +136,7 @@ TEST(Reuse, SamePlansWhereTheSearchStartsEverywhere) {
   fast_options.effort = plain_options.effort = Effort::kFast;
   const Planner fast(random_models(5), fast_options);
   const Planner plain(random_models(5), plain_options);
-  for (std::uint64_t seed = 0; seed < drawn_tasks(60); ++seed) {
-    SCOPED_TRACE(seed);
+  for (const std::uint64_t seed : testing::Seeds(drawn_tasks(60))) {
     const Task task = random_task(seed);
     expect_same(fast.plan(task), plain.plan(task));
   }

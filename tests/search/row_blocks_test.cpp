@@ -25,19 +25,15 @@ using ::testing::HasSubstr;
 using testing::planner_of;
 
 Table table_of_bytes(std::int64_t bytes, int dim) {
-  Table table;
-  table.dim = dim;
-  table.rows = std::max<std::int64_t>(1, bytes / (4 * dim));
-  table.pooling_factor = 10.0;
+  Table table{
+      .rows = std::max<std::int64_t>(1, bytes / (4 * dim)), .dim = dim, .pooling_factor = 10.0};
   table.access_histogram[1] = 1.0;
   return table;
 }
 
 // One table whose narrowest slice exceeds a device, and small ones.
 Task task_of_a_giant(int devices) {
-  Task task;
-  task.devices = devices;
-  task.memory_bytes = 100'000'000;
+  Task task{.devices = devices, .memory_bytes = 100'000'000};
   task.tables.push_back(table_of_bytes(devices * 70'000'000LL, 4));
   for (int t = 0; t < 2 * devices; ++t) task.tables.push_back(table_of_bytes(9'000'000, 32));
   return task;
@@ -134,8 +130,7 @@ TEST(RowBlocks, OfNodesCostLessThanOfAllDevices) {
 
 TEST(RowBlocks, AreThereOnlyForWantOfRoomOrForLessCost) {
   int by_rows = 0;
-  for (std::uint64_t seed = 0; seed < 40; ++seed) {
-    SCOPED_TRACE(seed);
+  for (const std::uint64_t seed : testing::Seeds(40)) {
     const Task task = testing::random_task(seed);
     const PlanResult by_columns = planner_of(Effort::kFast, Cuts::kColumns).plan(task);
     const Planner planner = planner_of(Effort::kFast);
@@ -153,8 +148,7 @@ TEST(RowBlocks, AreThereOnlyForWantOfRoomOrForLessCost) {
 }
 
 TEST(RowBlocks, CountTheLookupsOfTheBusiestBlock) {
-  for (std::uint64_t seed = 0; seed < drawn_tasks(40); ++seed) {
-    SCOPED_TRACE(seed);
+  for (const std::uint64_t seed : testing::Seeds(drawn_tasks(40))) {
     Random random(seed, 9);
     const int devices = seed % 2 == 0 ? 16 : 4;
     Task task = task_of_a_giant(devices);
@@ -215,8 +209,7 @@ TEST(RowBlocks, FitAlsoIfTheLastBlockIsTheBusiest) {
 }
 
 TEST(RowBlocks, FindAPlanWheneverAllTablesRowWiseFit) {
-  for (std::uint64_t seed = 0; seed < drawn_tasks(30); ++seed) {
-    SCOPED_TRACE(seed);
+  for (const std::uint64_t seed : testing::Seeds(drawn_tasks(30))) {
     Random random(seed);
     Task task;
     task.devices = 1 + static_cast<int>(random.below(40));

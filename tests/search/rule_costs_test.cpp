@@ -20,14 +20,9 @@ using ::testing::IsEmpty;
 
 /// Two large tables and a small one on three devices.
 Task ruled_task() {
-  Task task;
-  task.devices = 3;
-  task.memory_bytes = bytes_from_gib(1.0);
+  Task task{.devices = 3, .memory_bytes = bytes_from_gib(1.0)};
   for (const std::int64_t rows : {1'000'000, 900'000, 1'000}) {
-    Table table;
-    table.rows = rows;
-    table.dim = 64;
-    table.pooling_factor = 10.0;
+    Table table{.rows = rows, .dim = 64, .pooling_factor = 10.0};
     table.access_histogram[0] = 1.0;
     task.tables.push_back(table);
   }
@@ -96,8 +91,7 @@ TEST(RuleCosts, AreWhatThePlanIsCheaperWithout) {
 TEST(RuleCosts, AreNeverNegative) {
   const std::vector<Planner> planners = testing::quick_planners(testing::random_models(5));
   int dearer = 0;
-  for (std::uint64_t seed = 0; seed < testing::drawn_tasks(30); ++seed) {
-    SCOPED_TRACE(seed);
+  for (const std::uint64_t seed : testing::Seeds(testing::drawn_tasks(30))) {
     const Task task = testing::tiny_task_with_rules(seed);
     for (const Planner& planner : planners) {
       const RuleCosts costs = costs_of_rules(planner, task);

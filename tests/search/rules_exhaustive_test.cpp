@@ -152,8 +152,7 @@ TEST(RulesExhaustively, EveryAlgorithmKeepsThemAndNoPlanThatExistsIsDenied) {
   const Planner equal_widths(models, {.effort = Effort::kFast, .equal_widths = true, .threads = 1});
   int infeasible = 0;
   const std::uint64_t tasks = drawn_tasks(400);
-  for (std::uint64_t seed = 0; seed < tasks; ++seed) {
-    SCOPED_TRACE(seed);
+  for (const std::uint64_t seed : testing::Seeds(tasks)) {
     const Task task = tiny_task_with_rules(seed);
     const bool feasible = is_feasible(task);
     infeasible += feasible ? 0 : 1;

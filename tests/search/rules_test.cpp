@@ -30,8 +30,7 @@ using testing::random_task;
 TEST(Rules, LargerTasksKeepThemToo) {
   const Planner planner(random_models(2), {.effort = Effort::kFast, .threads = 1});
   int planned = 0;
-  for (std::uint64_t seed = 0; seed < drawn_tasks(60); ++seed) {
-    SCOPED_TRACE(seed);
+  for (const std::uint64_t seed : testing::Seeds(drawn_tasks(60))) {
     Task task = random_task(seed);
     Random random(seed, 3);
     add_random_rules(task, random);
@@ -84,8 +83,7 @@ TEST(Rules, BackendsThreadsAndReuseChangeNothing) {
   options.backend = "scalar";
   options.reuse_work = false;
   const Planner plain_published(models, options);
-  for (std::uint64_t seed = 0; seed < drawn_tasks(10); ++seed) {
-    SCOPED_TRACE(seed);
+  for (const std::uint64_t seed : testing::Seeds(drawn_tasks(10))) {
     Task task = random_task(seed);
     Random random(seed, 5);
     add_random_rules(task, random);
@@ -98,8 +96,7 @@ TEST(Rules, BackendsThreadsAndReuseChangeNothing) {
 
 TEST(Rules, OrderAndNamesOfTablesChangeNothing) {
   const Planner planner(random_models(5), {.effort = Effort::kFast, .threads = 1});
-  for (std::uint64_t seed = 0; seed < drawn_tasks(25); ++seed) {
-    SCOPED_TRACE(seed);
+  for (const std::uint64_t seed : testing::Seeds(drawn_tasks(25))) {
     Task task = random_task(seed);
     Random random(seed, 7);
     add_random_rules(task, random);
@@ -174,8 +171,7 @@ TEST(Rules, WhatIfsKeepThem) {
 TEST(Rules, ReplanningKeepsThem) {
   const Planner planner(random_models(7), {.effort = Effort::kFast, .threads = 1});
   int planned = 0;
-  for (std::uint64_t seed = 0; seed < drawn_tasks(25); ++seed) {
-    SCOPED_TRACE(seed);
+  for (const std::uint64_t seed : testing::Seeds(drawn_tasks(25))) {
     const Task before = random_task(seed);
     const PlanResult running = planner.plan(before);
     if (!running.plan) continue;
@@ -195,16 +191,18 @@ TEST(Rules, ReplanningKeepsThem) {
 TEST(Rules, RowBlocksKeepThem) {
   const Planner planner(builtin_weights(),
                         {.effort = Effort::kFast, .cuts = Cuts::kAny, .threads = 1});
-  Task task;
-  task.devices = 4;
-  task.memory_bytes = 20'000'000;
-  task.tables = {
-      {.name = "large",
-       .rows = 2'000'000,
-       .dim = 8,
-       .pooling_factor = 1.0,
-       .access_histogram = {1.0}},
-      {.name = "small", .rows = 1000, .dim = 16, .pooling_factor = 1.0, .access_histogram = {1.0}}};
+  Task task{.tables = {{.name = "large",
+                        .rows = 2'000'000,
+                        .dim = 8,
+                        .pooling_factor = 1.0,
+                        .access_histogram = {1.0}},
+                       {.name = "small",
+                        .rows = 1000,
+                        .dim = 16,
+                        .pooling_factor = 1.0,
+                        .access_histogram = {1.0}}},
+            .devices = 4,
+            .memory_bytes = 20'000'000};
   task.tables[1].rules = {.no_split = true, .devices = {2}};
   TableRules& rules = task.tables[0].rules;
   for (const TableRules& allowing : {TableRules{}, TableRules{.min_width = 8, .max_slices = 4}}) {
@@ -234,10 +232,8 @@ TEST(Rules, RowBlocksKeepThem) {
 
 TEST(Rules, ReasonsNameThem) {
   const Planner planner(random_models(8), {.effort = Effort::kFast, .threads = 1});
-  Task task;
-  task.devices = 3;
-  task.memory_bytes = 1'000'000;
-  task.tables = testing::equal_tables(3, 10'000, 16);
+  Task task{
+      .tables = testing::equal_tables(3, 10'000, 16), .devices = 3, .memory_bytes = 1'000'000};
   const auto reason = [&] { return planner.plan(task).infeasible.value(); };
   task.tables[1].rules.devices = {2};
   task.tables[2].rules.devices = {2};
@@ -273,8 +269,7 @@ TEST(Rules, ReasonsNameThem) {
 TEST(Rules, PlansOfTablesWithMaxSlicesUseAllOfThem) {
   // Three slices, of which one is half the table: neither two equal ones nor four would do.
   const Planner planner(random_models(9), {.effort = Effort::kFast, .threads = 1});
-  Task task;
-  task.devices = 3;
+  Task task{.devices = 3};
   task.tables.push_back(
       {.name = "", .rows = 1000, .dim = 16, .pooling_factor = 1.0, .access_histogram = {1.0}});
   task.tables[0].rules.max_slices = 3;

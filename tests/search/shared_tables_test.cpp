@@ -67,9 +67,7 @@ constexpr int kTables = 31;
 
 /// A table that 20 features read, among others.
 Task shared_task() {
-  Task task;
-  task.devices = 16;
-  task.memory_bytes = bytes_from_gib(40.0);
+  Task task{.devices = 16, .memory_bytes = bytes_from_gib(40.0)};
   for (int i = 0; i < kTables; ++i) {
     Table table{.name = {}, .rows = 2'000'000, .dim = 128, .pooling_factor = 5.0};
     if (i == 0) table.pooling_factor = table.features = 20.0;

@@ -113,9 +113,7 @@ INSTANTIATE_TEST_SUITE_P(Full, TightMemory, ::testing::Values(0.97, 0.99, 0.999)
 
 TEST(TightMemory, SaysWhenPackingIsProvenImpossible) {
   // Three tables of more than half a device on two devices, and none can be halved.
-  Task task;
-  task.devices = 2;
-  task.memory_bytes = 100'000'000;
+  Task task{.devices = 2, .memory_bytes = 100'000'000};
   for (int t = 0; t < 3; ++t) {
     Table& table = task.tables.emplace_back();
     table.rows = 1'100'000 + 10 * t;

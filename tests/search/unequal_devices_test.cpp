@@ -65,8 +65,7 @@ TEST(UnequalDevices, CostNoMoreThanAllAsTheLeast) {
   int cheaper = 0;
   int replicated = 0;
   int by_rows = 0;
-  for (std::uint64_t seed = 0; seed < drawn_tasks(40); ++seed) {
-    SCOPED_TRACE(seed);
+  for (const std::uint64_t seed : testing::Seeds(drawn_tasks(40))) {
     const Task& task = tasks.emplace_back(random_unequal_task(seed));
     const auto expect_not_dearer = [&](const Planner& planner, const Planner& of_equal) {
       const PlanResult result = planner.plan(task);

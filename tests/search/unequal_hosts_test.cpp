@@ -32,9 +32,7 @@ using ::testing::StartsWith;
 
 TEST(HostMemory, OfANodeIsSharedAsDevicesNeedIt) {
   for (const HostPolicy policy : all_host_policies()) {
-    Task task;
-    task.devices = 4;
-    task.devices_per_node = 2;
+    Task task{.devices = 4, .devices_per_node = 2};
     for (const std::int64_t rows : {8'000'000, 1'000'000, 5'000'000, 500'000}) {
       Table& table = task.tables.emplace_back(
           Table{.name = {}, .rows = rows, .dim = 64, .pooling_factor = 10.0});

@@ -12,6 +12,7 @@
 #include "neuroshard/table_features.h"
 #include "neuroshard/weights.h"
 #include "random_tasks.h"
+#include "repetitions.h"
 #include "search/piece_catalog.h"
 
 namespace neuroshard {
@@ -92,8 +93,7 @@ TEST(WeightTypes, RandomTasksCostWhatTheirSlicesDo) {
   const Planner planner(models, {.effort = Effort::kFast, .cuts = Cuts::kColumns, .threads = 1});
   const auto types = all_weight_types();
   int plans = 0;
-  for (std::uint64_t seed = 0; seed < 30; ++seed) {
-    SCOPED_TRACE(seed);
+  for (const std::uint64_t seed : testing::Seeds(30)) {
     Task task = testing::random_task(seed);
     // Each table four times, in all types.
     const std::vector<Table> tables = task.tables;

@@ -206,12 +206,10 @@ TEST(BuiltinWeights, ComputeCostsArePositiveAndGrowWithLookupsAndColumns) {
     float less_looked_up = 0.0F;
     for (const double pooling : {1.0, 3.0, 10.0, 30.0, 100.0}) {
       SCOPED_TRACE(std::to_string(rows) + " rows, pooling factor " + std::to_string(pooling));
-      Task task;
-      task.devices = 1;
-      Table table;
-      table.rows = rows;
-      table.pooling_factor = pooling;
-      table.access_histogram = zipf_histogram(rows, pooling, 1.05, kDefaultBatchSize);
+      Task task{.devices = 1};
+      Table table{.rows = rows,
+                  .pooling_factor = pooling,
+                  .access_histogram = zipf_histogram(rows, pooling, 1.05, kDefaultBatchSize)};
       float narrower = 0.0F;
       for (const int dim : {4, 64, 128, 256}) {  // Up to 32 have the same threads.
         table.dim = dim;

@@ -39,10 +39,9 @@ void check_indices(const AccessData& data, std::size_t table, std::int64_t first
 
 Table profiled_table(std::int64_t largest_index, std::int64_t lookups, std::int64_t samples,
                      const std::array<std::int64_t, kHistogramBins>& rows_by_bin) {
-  Table table;
-  table.dim = 128;
-  table.rows = std::max(kFewestProfiledRows, largest_index + 1);
-  table.pooling_factor = static_cast<double>(lookups) / static_cast<double>(samples);
+  Table table{.rows = std::max(kFewestProfiledRows, largest_index + 1),
+              .dim = 128,
+              .pooling_factor = static_cast<double>(lookups) / static_cast<double>(samples)};
   const auto distinct = std::accumulate(rows_by_bin.begin(), rows_by_bin.end(), std::int64_t{0});
   for (int bin = 0; bin < kHistogramBins && distinct > 0; ++bin) {
     table.access_histogram[bin] =

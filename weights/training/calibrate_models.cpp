@@ -185,12 +185,7 @@ const SymmetricCommNetwork& require_symmetric(const CommNetwork& start, const ch
 }  // namespace
 
 TrainingOptions calibration_options() {
-  TrainingOptions options;
-  options.epochs = 200;
-  options.batch = 16;
-  options.loss = TrainingLoss::kRelative;
-  options.learning_rate = 4e-3;
-  return options;
+  return {.epochs = 200, .batch = 16, .loss = TrainingLoss::kRelative, .learning_rate = 4e-3};
 }
 
 TrainedCompute calibrate_compute(const ComputeModel& start, const ComputeSamples& samples,

@@ -42,7 +42,7 @@ inline constexpr std::int64_t kMaxTaskBytes = std::int64_t{1} << 60;
 
 /// An embedding table of a recommendation model.
 struct Table {
-  std::string name;  ///< Used in messages and plans only; may be empty.
+  std::string name{};  ///< Used in messages and plans only; may be empty.
   std::int64_t rows = 0;
   int dim = 0;  ///< Columns; a multiple of 4.
   /// Mean number of lookups per sample, of all features that read it together.
@@ -113,7 +113,7 @@ inline std::int64_t Table::size_bytes() const { return slice_bytes(*this, dim); 
 
 /// Tables to be placed on devices.
 struct Task {
-  std::vector<Table> tables;
+  std::vector<Table> tables{};
   int devices = 0;
   std::int64_t memory_bytes = 0;  ///< Memory of one device, including what is reserved.
   ReservedMemory reserved{};      ///< Reserved on each device.

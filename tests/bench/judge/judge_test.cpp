@@ -12,15 +12,10 @@ namespace neuroshard::bench {
 namespace {
 
 Task task_of_few_tables() {
-  Task task;
-  task.devices = 4;
-  task.devices_per_node = 2;
-  task.memory_bytes = bytes_from_gib(1.0);
+  Task task{.devices = 4, .memory_bytes = bytes_from_gib(1.0), .devices_per_node = 2};
   for (int i = 0; i < 5; ++i) {
-    Table table;
-    table.rows = 20000 * (i + 1) * (i + 1);
-    table.dim = 16 * (i + 1);
-    table.pooling_factor = 4.0 * (5 - i);
+    Table table{
+        .rows = 20000 * (i + 1) * (i + 1), .dim = 16 * (i + 1), .pooling_factor = 4.0 * (5 - i)};
     table.access_histogram[0] = 1.0;
     task.tables.push_back(table);
   }

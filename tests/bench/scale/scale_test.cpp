@@ -46,9 +46,8 @@ TEST(Scale, RandomWeightsStandInOnlyWhereThereIsNoModel) {
 }
 
 TEST(Scale, MeasuresAPoint) {
-  PlannerOptions options;
-  options.threads = 1;
-  options.search = {.beam_width = 1, .candidates = 2, .max_splits = 1, .grid_steps = 2};
+  PlannerOptions options{
+      .search = {.beam_width = 1, .candidates = 2, .max_splits = 1, .grid_steps = 2}, .threads = 1};
   const ScalePoint point = measure_scale_point(
       testing::golden_models(), drawn_task(testing::golden_tables(), 60, 3, 1), options, 0.0);
   EXPECT_EQ(point.tables, 60);

@@ -76,13 +76,11 @@ CostModels priced_models(bool any_batch) {
 
 /// On two nodes of two.
 Task four_tables() {
-  Task task;
-  task.devices = 4;
-  task.devices_per_node = 2;
-  task.memory_bytes = 1 << 30;
-  task.tables = {plain_table(1000, 16, 3.0), plain_table(50, 8, 0.5), plain_table(400, 32, 7.0),
-                 plain_table(600, 16, 2.0), plain_table(10, 4, 1.0)};
-  return task;
+  return {.tables = {plain_table(1000, 16, 3.0), plain_table(50, 8, 0.5), plain_table(400, 32, 7.0),
+                     plain_table(600, 16, 2.0), plain_table(10, 4, 1.0)},
+          .devices = 4,
+          .memory_bytes = 1 << 30,
+          .devices_per_node = 2};
 }
 
 /// Table 0 is row-wise, 1 replicated, 2 a grid, 3 and 4 are whole.

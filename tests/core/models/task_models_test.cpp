@@ -169,8 +169,7 @@ TEST(TaskModels, SayWhichNetworkTheirHardwareHas) {
 }
 
 TEST(TaskModels, HardwareHasItsNetworkWhereTasksStateNone) {
-  Task task;
-  task.devices = 16;
+  Task task{.devices = 16};
   const NodeNetwork switched{72, {900.0, 50.0}};
   CommSetting setting = comm_setting(task, switched);
   EXPECT_TRUE(setting.nodes_anywhere);
@@ -189,8 +188,7 @@ TEST(TaskModels, HardwareHasItsNetworkWhereTasksStateNone) {
 
 TEST(TaskModels, HardwareIsMetInTheSettingOfATask) {
   const CostModels models = models_of_hardware(4, {72, {600.0, 50.0}});
-  Task task;
-  task.devices = 8;
+  Task task{.devices = 8};
   EXPECT_THAT(message_of([&] { (void)models_for(models, comm_setting(task)); }),
               HasSubstr("comm_setting(task, hardware_network(models))"));
   const CostModels met = models_for(models, comm_setting(task, hardware_network(models)));

@@ -89,8 +89,7 @@ class AssignmentsOf : public testing::EveryCpuBackend {
     const PackedModels packed(models);
     std::size_t placed = 0;
     std::size_t no_room = 0;
-    for (std::uint64_t seed = 0; seed < repetitions(10); ++seed) {
-      SCOPED_TRACE(seed);
+    for (const std::uint64_t seed : testing::Seeds(repetitions(10))) {
       std::mt19937_64 random(seed);
       const OwnedProblem problem = random_problem(random);
       const CandidateBatch batch = random_batch(random, problem.pieces());

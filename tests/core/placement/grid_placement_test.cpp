@@ -68,8 +68,7 @@ TEST_P(GridPlacementOfEveryCpu, PlaceUnderAllLimitsAsUnderEachAlone) {
   int placed = 0;
   int no_room = 0;
   int unchanged = 0;
-  for (std::uint64_t seed = 0; seed < repetitions(200); ++seed) {
-    SCOPED_TRACE(seed);
+  for (const std::uint64_t seed : testing::Seeds(repetitions(200))) {
     std::mt19937_64 random(seed);
     const int devices = 1 + static_cast<int>(random() % 20);
     const std::size_t pieces = 1 + random() % 60;

@@ -17,11 +17,9 @@ namespace {
 using ::testing::ElementsAre;
 
 Task two_halvable_tables() {
-  Task task;
-  task.tables = {{"", 100, 32, 1.0, {}}, {"", 100, 8, 1.0, {}}};
-  task.devices = 2;
-  task.memory_bytes = 1 << 20;
-  return task;
+  return {.tables = {{"", 100, 32, 1.0, {}}, {"", 100, 8, 1.0, {}}},
+          .devices = 2,
+          .memory_bytes = 1 << 20};
 }
 
 HalvedPlan random_halvings(const Task& task, std::mt19937_64& random) {
@@ -58,8 +56,7 @@ TEST(ColumnHalvings, ImpossibleSplitsAreRejected) {
 
 TEST(ColumnHalvings, AreFoundAgain) {
   std::mt19937_64 random(1);
-  for (std::uint64_t seed = 0; seed < testing::repetitions(300); ++seed) {
-    SCOPED_TRACE(seed);
+  for (const std::uint64_t seed : testing::Seeds(testing::repetitions(300))) {
     const Task task = testing::random_task(seed);
     const HalvedPlan halved = random_halvings(task, random);
     const Plan plan = plan_from_halvings(task, halved);
@@ -71,8 +68,7 @@ TEST(ColumnHalvings, AreFoundAgain) {
 // Slices in any order: the same slices are on the same devices, by other indices.
 TEST(ColumnHalvings, RenumberSlicesThatCameInAnotherOrder) {
   std::mt19937_64 random(2);
-  for (std::uint64_t seed = 0; seed < testing::repetitions(300); ++seed) {
-    SCOPED_TRACE(seed);
+  for (const std::uint64_t seed : testing::Seeds(testing::repetitions(300))) {
     const Task task = testing::random_task(seed);
     const Plan made = plan_from_halvings(task, random_halvings(task, random));
     std::vector<int> order(made.slices.size());

@@ -23,17 +23,15 @@ namespace {
 
 Task unpooled_task(std::int64_t rows, double pooling_factor, double exponent, int devices,
                    std::int64_t batch) {
-  Table table;
-  table.rows = rows;
-  table.dim = 16;
-  table.pooling_factor = pooling_factor;
-  table.access_histogram = zipf_histogram(rows, pooling_factor, exponent);
-  table.pooling = Pooling::kNone;
-  Task task;
-  task.tables = {table};
-  task.devices = devices;
-  task.memory_bytes = std::int64_t{1} << 40;
-  task.batch_size = batch;
+  Table table{.rows = rows,
+              .dim = 16,
+              .pooling_factor = pooling_factor,
+              .access_histogram = zipf_histogram(rows, pooling_factor, exponent),
+              .pooling = Pooling::kNone};
+  Task task{.tables = {table},
+            .devices = devices,
+            .memory_bytes = std::int64_t{1} << 40,
+            .batch_size = batch};
   task.exchange.deduplicate_ids = true;
   return task;
 }

@@ -15,14 +15,9 @@ namespace neuroshard {
 namespace {
 
 Task small_task() {
-  Task task;
-  task.devices = 3;
-  task.memory_bytes = bytes_from_gib(1.0);
+  Task task{.devices = 3, .memory_bytes = bytes_from_gib(1.0)};
   for (int i = 0; i < 5; ++i) {
-    Table table;
-    table.rows = 1000 * (i + 1);
-    table.dim = 32;
-    table.pooling_factor = 1.0 + 2.0 * i;
+    Table table{.rows = 1000 * (i + 1), .dim = 32, .pooling_factor = 1.0 + 2.0 * i};
     table.access_histogram[static_cast<std::size_t>(i)] = 1.0;
     task.tables.push_back(table);
   }

@@ -31,17 +31,11 @@ using ::testing::SizeIs;
 constexpr std::int64_t kDrawnRows = 96'000;
 
 Task task_of_sequences(double exponent, int devices) {
-  Table table;
-  table.rows = kDrawnRows;
-  table.dim = 16;
-  table.pooling_factor = 5.0;
+  Table table{.rows = kDrawnRows, .dim = 16, .pooling_factor = 5.0};
   table.access_histogram = zipf_histogram(table.rows, table.pooling_factor, exponent);
   table.popularity = zipf_popularity(table.rows, exponent);
   table.pooling = Pooling::kNone;
-  Task task;
-  task.tables = {table};
-  task.devices = devices;
-  task.memory_bytes = std::int64_t{1} << 40;
+  Task task{.tables = {table}, .devices = devices, .memory_bytes = std::int64_t{1} << 40};
   task.exchange.hot_rows = true;
   return task;
 }

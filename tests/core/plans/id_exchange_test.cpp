@@ -60,8 +60,7 @@ TEST(IdExchange, DependsOnTheirTypeAndNotOnThatOfGradients) {
 }
 
 TEST(IdExchange, WeightsOfLookupsAreFourBytesBesideTheirIds) {
-  Table table;
-  table.pooling_factor = 10.0;
+  Table table{.pooling_factor = 10.0};
   EXPECT_EQ(id_units(table, {}), lookup_units(10.0));
   EXPECT_EQ(id_units(table, {.ids = WireType::kInt32}), lookup_units(10.0));
   table.weighted = true;
@@ -105,14 +104,9 @@ TEST(IdExchange, CostsNothingWithModelsThatLeaveItOut) {
 
 TEST(IdExchange, IsPartOfWhatAPlanCosts) {
   const auto backend = make_cpu_backend(random_models(6, {.any_batch = true}));
-  Task task;
-  task.devices = 2;
-  task.memory_bytes = 1 << 20;
+  Task task{.devices = 2, .memory_bytes = 1 << 20};
   for (const double pooling : {2.0, 5.0, 1.5}) {
-    Table table;
-    table.rows = 100;
-    table.dim = 8;
-    table.pooling_factor = pooling;
+    Table table{.rows = 100, .dim = 8, .pooling_factor = pooling};
     table.access_histogram[0] = 1.0;
     task.tables.push_back(table);
   }

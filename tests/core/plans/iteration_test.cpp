@@ -80,8 +80,7 @@ TEST(Iteration, OfPlansIsTheirSumLessWhatIsHidden) {
   int deciding_ids = 0;
   int replicas_alone = 0;
   int hosts = 0;
-  for (std::uint64_t seed = 0; seed < testing::repetitions(200); ++seed) {
-    SCOPED_TRACE(seed);
+  for (const std::uint64_t seed : testing::Seeds(testing::repetitions(200))) {
     Task task = testing::random_task_of_all_kinds(seed);
     Random random(seed, 51);
     if (seed % 4 == 0) {  // So many lookups that their ids take longest.

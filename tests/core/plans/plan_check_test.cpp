@@ -12,11 +12,9 @@ using ::testing::IsEmpty;
 
 // 12,800 and 3,200 bytes.
 Task two_checked_tables() {
-  Task task;
-  task.tables = {{"a", 100, 32, 1.0, {}}, {"b", 100, 8, 1.0, {}}};
-  task.devices = 2;
-  task.memory_bytes = 13000;
-  return task;
+  return {.tables = {{"a", 100, 32, 1.0, {}}, {"b", 100, 8, 1.0, {}}},
+          .devices = 2,
+          .memory_bytes = 13000};
 }
 
 template <typename AnyPlan>

@@ -25,14 +25,9 @@ using testing::message_of;
 using testing::random_models;
 
 Task three_tables() {
-  Task task;
-  task.devices = 4;
-  task.memory_bytes = 100'000;
+  Task task{.devices = 4, .memory_bytes = 100'000};
   for (const int rows : {1000, 60, 200}) {
-    Table table;
-    table.rows = rows;
-    table.dim = 16;
-    table.pooling_factor = 3.0;
+    Table table{.rows = rows, .dim = 16, .pooling_factor = 3.0};
     table.access_histogram[1] = 1.0;
     task.tables.push_back(table);
   }

@@ -52,12 +52,10 @@ TEST(EqualBlocks, ShareRowsOutAsTheyAre) {
 
 /// A task of one table with 16 columns.
 Task task_of(std::int64_t rows, int devices, int devices_per_node) {
-  Task task;
-  task.tables = {{"a", rows, 16, 1.0, {}}};
-  task.devices = devices;
-  task.devices_per_node = devices_per_node;
-  task.memory_bytes = std::int64_t{1} << 40;
-  return task;
+  return {.tables = {{"a", rows, 16, 1.0, {}}},
+          .devices = devices,
+          .memory_bytes = std::int64_t{1} << 40,
+          .devices_per_node = devices_per_node};
 }
 
 std::vector<int> first_devices(int count) {
@@ -179,8 +177,7 @@ TEST(ShardingKinds, CheckListsBrokenRules) {
 
 // A rule allows the plans that check_plan() lets pass.
 TEST(ShardingKinds, RulesAllowWhatSomePlanOfTheKindKeeps) {
-  for (std::uint64_t seed = 0; seed < repetitions(3000); ++seed) {
-    SCOPED_TRACE(seed);
+  for (const std::uint64_t seed : testing::Seeds(repetitions(3000))) {
     Random random(seed, 31);
     const int devices = 1 + static_cast<int>(random.below(4));
     const int node = 1 + static_cast<int>(random.below(4));

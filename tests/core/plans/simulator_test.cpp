@@ -58,8 +58,7 @@ Vector embedding_of(const CostModels& models, const Table& table, int dim, std::
 }
 
 Task two_simulated_tables() {
-  Task task;
-  task.tables = {{"a", 1000, 384, 12.0, {}}, {"b", 600, 64, 4.0, {}}};
+  Task task{.tables = {{"a", 1000, 384, 12.0, {}}, {"b", 600, 64, 4.0, {}}}};
   task.tables[0].access_histogram[0] = task.tables[0].access_histogram[3] = 0.5;
   task.tables[1].access_histogram[1] = 1.0;
   task.devices = 2;

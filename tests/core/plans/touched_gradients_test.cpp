@@ -19,22 +19,18 @@ using testing::kGib;
 using testing::message_of;
 
 Table touched_table(std::int64_t rows, int dim, double pooling_factor, double exponent) {
-  Table table;
-  table.rows = rows;
-  table.dim = dim;
-  table.pooling_factor = pooling_factor;
-  table.access_histogram = zipf_histogram(rows, pooling_factor, exponent);
-  table.replica_gradients = ReplicaGradients::kTouched;
-  return table;
+  return {.rows = rows,
+          .dim = dim,
+          .pooling_factor = pooling_factor,
+          .access_histogram = zipf_histogram(rows, pooling_factor, exponent),
+          .replica_gradients = ReplicaGradients::kTouched};
 }
 
 Task task_of(std::vector<Table> tables, int devices, std::int64_t batch = kDefaultBatchSize) {
-  Task task;
-  task.tables = std::move(tables);
-  task.devices = devices;
-  task.memory_bytes = std::int64_t{1} << 34;
-  task.batch_size = batch;
-  return task;
+  return {.tables = std::move(tables),
+          .devices = devices,
+          .memory_bytes = std::int64_t{1} << 34,
+          .batch_size = batch};
 }
 
 TEST(TouchedGradients, AreOfTheRowsThatEachDevicesPartTouches) {

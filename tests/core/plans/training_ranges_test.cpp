@@ -22,11 +22,9 @@ CostModels models_with(const std::map<std::string, std::string>& metadata) {
 }
 
 Task two_plain_tables() {
-  Task task;
-  task.tables = {{"a", 1000, 64, 2.0, {}}, {"b", 5000, 32, 20.0, {}}};
-  task.devices = 2;
-  task.memory_bytes = 1 << 30;
-  return task;
+  return {.tables = {{"a", 1000, 64, 2.0, {}}, {"b", 5000, 32, 20.0, {}}},
+          .devices = 2,
+          .memory_bytes = 1 << 30};
 }
 
 const Plan kOneEach{whole_tables(two_plain_tables()), {{0}, {1}}};

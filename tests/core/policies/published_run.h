@@ -26,10 +26,7 @@ inline nlohmann::json published_answers(const std::string& name) {
 inline std::vector<Table> published_tables(const nlohmann::json& rows) {
   std::vector<Table> tables;
   for (const nlohmann::json& row : rows) {
-    Table table;
-    table.rows = row[0];
-    table.dim = row[1];
-    table.pooling_factor = row[2];
+    Table table{.rows = row[0], .dim = row[1], .pooling_factor = row[2]};
     for (std::size_t b = 0; b < table.access_histogram.size(); ++b) {
       table.access_histogram[b] = row[3 + b];
     }

@@ -49,10 +49,7 @@ TEST(AccessProfile, AccountsForEveryLookup) {
 }
 
 TEST(AccessProfile, OfATableWithoutHistogramIsEven) {
-  Table table;
-  table.rows = 1000;
-  table.dim = 4;
-  table.pooling_factor = 2.0;
+  Table table{.rows = 1000, .dim = 4, .pooling_factor = 2.0};
   const AccessProfile profile = access_profile(table, 65536);
   EXPECT_NEAR(profile.distinct_rows, 1000.0, 1e-9);
   EXPECT_NEAR(profile.touches[histogram_bin(131)] * profile.rows[histogram_bin(131)], 131072.0,
@@ -60,9 +57,7 @@ TEST(AccessProfile, OfATableWithoutHistogramIsEven) {
 }
 
 TEST(AccessProfile, OfATableNeverLookedUpIsEmpty) {
-  Table table;
-  table.rows = 1000;
-  table.dim = 4;
+  Table table{.rows = 1000, .dim = 4};
   EXPECT_EQ(access_profile(table, 65536).distinct_rows, 0.0);
 }
 

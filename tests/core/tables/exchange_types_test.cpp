@@ -44,9 +44,7 @@ TEST(ExchangeTypes, HaveTypesAndSharesThatCanBe) {
     EXPECT_THAT(*exchange_problem_of({.backward_share = share}),
                 HasSubstr("; give the share of the bytes that are sent, 0.001 to 1"));
   }
-  Table table;
-  table.rows = 10;
-  table.dim = 4;
+  Table table{.rows = 10, .dim = 4};
   table.access_histogram[0] = 1.0;
   Task task{.tables = {table}, .devices = 1, .memory_bytes = 1000};
   EXPECT_NO_THROW(validate(task, "a.json"));

@@ -32,9 +32,7 @@ TEST(Overlap, HasTimesThatCanBe) {
                   HasSubstr("; give milliseconds of an iteration, 0 to 1e6, or leave it out"));
     }
   }
-  Table table;
-  table.rows = 10;
-  table.dim = 4;
+  Table table{.rows = 10, .dim = 4};
   table.access_histogram[0] = 1.0;
   Task task{.tables = {table}, .devices = 1, .memory_bytes = 1000};
   task.overlap.host_ms = 7.0;

@@ -61,9 +61,7 @@ TEST(Pooling, DecidesMemoryOfOutputs) {
 }
 
 TEST(Pooling, ABlockOfRowsHasItsLookupsOfWhatIsNotPooledAndAPartOfEachSum) {
-  Task task;
-  task.devices = 2;
-  task.memory_bytes = 1 << 30;
+  Task task{.devices = 2, .memory_bytes = 1 << 30};
   for (const Pooling pooling : all_poolings()) task.tables.push_back(table_of(pooling, 8.0, 2.0));
   task.tables[1].row_shares = task.tables[2].row_shares = {0.75, 0.25};
   const auto block = [&](int table) { return table_of(task, {table, 0, 16, 0, 500}); };
@@ -99,19 +97,16 @@ TEST(Pooling, ErrorsNameFieldAndRemedy) {
 }
 
 TEST(Pooling, OutputsOfTheLargestBatchAreTooManyButCounted) {
-  Task task;
-  task.devices = 2;
-  task.memory_bytes = 1 << 30;
-  task.tables = {table_of(Pooling::kNone, 0x1p24, 1.0)};
+  Task task{
+      .tables = {table_of(Pooling::kNone, 0x1p24, 1.0)}, .devices = 2, .memory_bytes = 1 << 30};
   task.tables[0].memory.batch_size = kMaxBatchSize;
   EXPECT_THAT(message_of([&] { validate(task); }), HasSubstr("exceed 2^60 bytes; check row"));
 }
 
 TEST(Pooling, ModelsOfThePublishedFeaturesDoNotFollowIt) {
-  Task task;
-  task.devices = 2;
-  task.memory_bytes = 1 << 30;
-  task.tables = {table_of(Pooling::kSum, 5.0, 1.0), table_of(Pooling::kSum, 5.0, 1.0)};
+  Task task{.tables = {table_of(Pooling::kSum, 5.0, 1.0), table_of(Pooling::kSum, 5.0, 1.0)},
+            .devices = 2,
+            .memory_bytes = 1 << 30};
   EXPECT_EQ(prediction_limits(task, false), "");
   const std::string limit =
       ": memory and exchanges count that, predicted costs of operators are those of sums";

@@ -38,12 +38,10 @@ std::vector<double> random_shares(Random& random, std::size_t parts) {
 }
 
 Table table_of_rows(std::int64_t rows) {
-  Table table;
-  table.rows = rows;
-  table.dim = 16;
-  table.pooling_factor = 3.0;
-  table.access_histogram = {0.25, 0.25, 0.25, 0.125, 0.125};
-  return table;
+  return {.rows = rows,
+          .dim = 16,
+          .pooling_factor = 3.0,
+          .access_histogram = {0.25, 0.25, 0.25, 0.125, 0.125}};
 }
 
 // Rows in as many cells as there are parts: each cell lies in one part.
@@ -58,8 +56,7 @@ double share_by_cells(const Table& table, std::int64_t first_row, std::int64_t r
 }
 
 TEST(RowShares, OfAnyRowsAreTheIntegralOverThem) {
-  for (std::uint64_t seed = 0; seed < repetitions(500); ++seed) {
-    SCOPED_TRACE(seed);
+  for (const std::uint64_t seed : testing::Seeds(repetitions(500))) {
     Random random(seed, 5);
     Table table = table_of_rows(1 + static_cast<std::int64_t>(random.below(60)));
     table.row_shares = random_shares(random, 1 + random.below(70));
@@ -88,10 +85,7 @@ TEST(RowShares, AreExactOfTheLargestTable) {
 }
 
 TEST(RowShares, DecideWhatABlockIsLookedUp) {
-  Task task;
-  task.devices = 2;
-  task.memory_bytes = 1 << 20;
-  task.tables = {table_of_rows(1000)};
+  Task task{.tables = {table_of_rows(1000)}, .devices = 2, .memory_bytes = 1 << 20};
   Table& table = task.tables[0];
   table.row_shares = {0.5, 0.25, 0.25, 0.0};
   const Table whole = table_of(task, {0, 0, 8, 0, 1000});
@@ -119,10 +113,7 @@ TEST(RowShares, DecideWhatABlockIsLookedUp) {
 }
 
 TEST(RowShares, ThatAreEvenChangeNothing) {
-  Task task;
-  task.devices = 3;
-  task.memory_bytes = 1 << 20;
-  task.tables = {table_of_rows(999)};
+  Task task{.tables = {table_of_rows(999)}, .devices = 3, .memory_bytes = 1 << 20};
   Task even = task;
   even.tables[0].row_shares.assign(7, 1.0 / 7.0);
   for (const TableSlice& slice : {TableSlice{0, 0, 16, 0, 333}, TableSlice{0, 0, 16, 333, 1}}) {
@@ -166,8 +157,7 @@ TEST(RowShares, OfSortedRowsTellNearlyHowManyTheBusiestBlockTouches) {
 }
 
 TEST(RowShares, OfManyBlocksAreThoseOfEachAlone) {
-  Task task;
-  task.tables = {table_of_rows(10'000), table_of_rows(500)};
+  Task task{.tables = {table_of_rows(10'000), table_of_rows(500)}};
   Random random(8);
   for (Table& table : task.tables) table.row_shares = random_shares(random, 97);
   SliceTables tables(task);
@@ -182,10 +172,8 @@ TEST(RowShares, OfManyBlocksAreThoseOfEachAlone) {
 // The simulator, with ids and buffers, and explanations follow.
 TEST(RowShares, DecideCostsOfPlans) {
   const auto backend = make_cpu_backend(random_models(3, {.any_batch = true}));
-  Task task;
-  task.devices = 2;
-  task.memory_bytes = 1 << 20;
-  task.tables = {table_of_rows(1000), table_of_rows(500)};
+  Task task{
+      .tables = {table_of_rows(1000), table_of_rows(500)}, .devices = 2, .memory_bytes = 1 << 20};
   const Plan plan{.slices = {{0, 0, 16, 0, 500}, {0, 0, 16, 500, 500}, {1, 0, 16, 0, 500}},
                   .shards = {{0}, {1, 2}}};
   const PlanCost even = simulate(*backend, task, plan);
@@ -199,9 +187,7 @@ TEST(RowShares, DecideCostsOfPlans) {
   IdExchange ids(*backend, 2);
   EXPECT_EQ(skewed.devices[0].ids_ms, ids.ms(lookup_units(3.3)));
   EXPECT_EQ(explain(*backend, task, plan).cost.cost_ms, skewed.cost_ms);
-  Task same;
-  same.devices = 2;
-  same.memory_bytes = task.memory_bytes;
+  Task same{.devices = 2, .memory_bytes = task.memory_bytes};
   for (const TableSlice& slice : plan.slices) same.tables.push_back(table_of(task, slice));
   EXPECT_EQ(simulate(*backend, same, {whole_tables(same), plan.shards}).cost_ms, skewed.cost_ms);
 }

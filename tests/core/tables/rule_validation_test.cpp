@@ -16,11 +16,9 @@ using ::testing::HasSubstr;
 using testing::message_of;
 
 Task three_devices() {
-  Task task;
-  task.tables = {{"a", 100, 32, 1.0, {}}, {"b", 100, 8, 1.0, {}}};
-  task.devices = 3;
-  task.memory_bytes = 13000;
-  return task;
+  return {.tables = {{"a", 100, 32, 1.0, {}}, {"b", 100, 8, 1.0, {}}},
+          .devices = 3,
+          .memory_bytes = 13000};
 }
 
 std::string error_after(const std::function<void(Task&)>& change) {

@@ -91,9 +91,7 @@ TEST(TableGroups, MayShareTables) {
 }
 
 TEST(TableGroups, MoreColumnsThanCanBeCountedAreRefused) {
-  Task task;
-  task.devices = 1;
-  task.memory_bytes = std::int64_t{1} << 50;
+  Task task{.devices = 1, .memory_bytes = std::int64_t{1} << 50};
   task.tables.assign(1 << 14, {.name = "", .rows = 1, .dim = kMaxDim});
   TableGroup& all = task.groups.emplace_back();
   all.tables.resize(task.tables.size());

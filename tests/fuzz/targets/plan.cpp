@@ -5,9 +5,7 @@ using namespace neuroshard;  // NOLINT(google-build-using-namespace)
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   static const Task task = [] {
-    Task three;
-    three.devices = 2;
-    three.memory_bytes = 1 << 30;
+    Task three{.devices = 2, .memory_bytes = 1 << 30};
     three.tables.resize(3);
     for (Table& table : three.tables) {
       table.rows = 1000;

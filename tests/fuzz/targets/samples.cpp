@@ -12,10 +12,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     std::string name = (std::filesystem::temp_directory_path() / "neuroshard-fuzz-XXXXXX").string();
     if (::mkdtemp(name.data()) == nullptr) std::abort();
     static const fuzz::MemoryFile tables;
-    Table table;
-    table.rows = 100;
-    table.dim = 8;
-    table.pooling_factor = 2.0;
+    Table table{.rows = 100, .dim = 8, .pooling_factor = 2.0};
     table.access_histogram[0] = 1.0;  // Given, so that reading them does not derive it each time.
     tables.set(serialize_table_configs(std::vector(2, table), true));
     std::filesystem::create_symlink(tables.path(), name + "/table_configs.json");

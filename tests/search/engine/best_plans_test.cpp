@@ -14,10 +14,9 @@ namespace {
 
 /// Tables that are alike, the last of which has a few rows more.
 Task nearly_equal_tables() {
-  Task task;
-  task.devices = 2;
-  task.memory_bytes = bytes_from_gib(10.0);
-  task.tables = testing::equal_tables(5, 1'000'000, 64, 10.0);
+  Task task{.tables = testing::equal_tables(5, 1'000'000, 64, 10.0),
+            .devices = 2,
+            .memory_bytes = bytes_from_gib(10.0)};
   for (Table& table : task.tables) table.access_histogram = {0.0, 0.0, 1.0};
   task.tables.back().rows += 100;
   return task;

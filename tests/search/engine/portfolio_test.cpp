@@ -65,8 +65,7 @@ struct Considered {
 
 TEST(Portfolio, StartsFromNothingWithValidPlans) {
   int planned = 0;
-  for (std::uint64_t seed = 0; seed < drawn_tasks(60); ++seed) {
-    SCOPED_TRACE(seed);
+  for (const std::uint64_t seed : testing::Seeds(drawn_tasks(60))) {
     const std::optional<Case> one = case_of(seed);
     if (!one) continue;
     const StopCondition never;
@@ -96,8 +95,7 @@ TEST(Portfolio, ImprovesStepByStepAndLongerIsNeverDearer) {
   // Its plans are seldom good.
   const Planner uniform(builtin_weights(), {.algorithm = Algorithm::kUniform, .threads = 1});
   int improved = 0;
-  for (std::uint64_t seed = 0; seed < drawn_tasks(12); ++seed) {
-    SCOPED_TRACE(seed);
+  for (const std::uint64_t seed : testing::Seeds(drawn_tasks(12))) {
     const std::optional<Case> one = case_of(seed);
     if (!one) continue;
     const PlanResult start = uniform.plan(one->task);
@@ -147,8 +145,7 @@ TEST(Portfolio, DoesNothingAfterAStop) {
 // nothing to go on from.
 TEST(Chain, NeedsAPlanOfAllTablesUnlessItBeginsWithALadder) {
   int planned = 0;
-  for (std::uint64_t seed = 0; seed < drawn_tasks(40); ++seed) {
-    SCOPED_TRACE(seed);
+  for (const std::uint64_t seed : testing::Seeds(drawn_tasks(40))) {
     const std::optional<Case> one = case_of(seed);
     if (!one) continue;
     const PlanResult whole = testing::planner_of(Effort::kFast).plan(one->task);
@@ -181,8 +178,7 @@ TEST(Chain, NeedsAPlanOfAllTablesUnlessItBeginsWithALadder) {
 Task full_task(std::uint64_t seed) {
   constexpr std::array kDims = {8, 16, 32, 64, 128, 256};
   Random random(seed, 95);
-  Task task;
-  task.devices = 8;
+  Task task{.devices = 8};
   for (int i = 0; i < 30; ++i) {
     const auto rows = static_cast<std::int64_t>(random.log_uniform(1e3, 1e8));
     const int dim = kDims[random.below(kDims.size())];

@@ -94,8 +94,7 @@ bool same_edit(const Edit& a, const Edit& b) { return a.out == b.out && a.in == 
 TEST(AllSliceMoves, HaveEveryMoveAndSwapOnce) {
   int moves = 0;
   int swaps = 0;
-  for (std::uint64_t seed = 0; seed < testing::drawn_tasks(40); ++seed) {
-    SCOPED_TRACE(seed);
+  for (const std::uint64_t seed : testing::Seeds(testing::drawn_tasks(40))) {
     const auto one = searched(seed);
     if (!one || one->state.ways().devices() > 16) continue;
     const PlanState& state = one->state;
@@ -151,8 +150,7 @@ TEST(AllSliceMoves, EndWhenToldTo) {
 TEST(TabuSearch, LeavesAPlanThatNoEditMakesCheaper) {
   int improved = 0;
   std::uint64_t looked = 0;
-  for (std::uint64_t seed = 0; seed < testing::drawn_tasks(40); ++seed) {
-    SCOPED_TRACE(seed);
+  for (const std::uint64_t seed : testing::Seeds(testing::drawn_tasks(40))) {
     const auto one = searched(seed);
     if (!one || one->state.ways().devices() > 16) continue;  // With more, prices are estimates.
     const double before_ms = one->prices.objective_ms();
@@ -191,8 +189,7 @@ TEST(TabuSearch, IsTheSameAgain) {
 // more.
 TEST(TabuSearch, DoesNotLeaveManyDevicesDearer) {
   int searches = 0;
-  for (std::uint64_t seed = 0; seed < testing::drawn_tasks(30); ++seed) {
-    SCOPED_TRACE(seed);
+  for (const std::uint64_t seed : testing::Seeds(testing::drawn_tasks(30))) {
     const auto one = searched(seed, 24);
     if (!one) continue;
     const double before_ms = one->state.sums.cost_ms;

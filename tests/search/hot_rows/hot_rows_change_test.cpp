@@ -37,10 +37,7 @@ Table popular_sequence(const std::string& name, std::int64_t rows, int dim, doub
 }
 
 Task task_with_hot_rows(std::vector<Table> tables, int devices) {
-  Task task;
-  task.tables = std::move(tables);
-  task.devices = devices;
-  task.memory_bytes = std::int64_t{1} << 30;
+  Task task{.tables = std::move(tables), .devices = devices, .memory_bytes = std::int64_t{1} << 30};
   task.exchange.hot_rows = true;
   return task;
 }
@@ -384,8 +381,7 @@ TEST(HotRowsChange, DrawnJobsMoveWhatTheySay) {
   const Planner planner(builtin_weights(), {.effort = Effort::kFast, .threads = 1});
   int kept = 0;
   int others = 0;
-  for (std::uint64_t seed = 0; seed < testing::drawn_tasks(100); ++seed) {
-    SCOPED_TRACE(seed);
+  for (const std::uint64_t seed : testing::Seeds(testing::drawn_tasks(100))) {
     const std::optional<ChangedHotJob> job = changed_hot_job(planner, seed);
     if (!job) continue;
     ReplanRequest request;

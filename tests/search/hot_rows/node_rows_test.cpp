@@ -151,8 +151,7 @@ TEST(NodeRows, ArePricedByWhatLinksCarry) {
 TEST(NodeRows, NeverMakePlansDearer) {
   const Planner planner(builtin_weights(), {.effort = Effort::kFast, .threads = 1});
   int kept = 0;
-  for (std::uint64_t seed = 0; seed < testing::drawn_tasks(30); ++seed) {
-    SCOPED_TRACE(seed);
+  for (const std::uint64_t seed : testing::Seeds(testing::drawn_tasks(30))) {
     Task task = testing::random_task_of_all_kinds(seed);
     for (Table& table : task.tables) {
       table.row_shares.clear();

@@ -15,10 +15,7 @@ namespace neuroshard::testing {
 inline Task popular_task(int devices) {
   Task task;
   for (int i = 0; i < 6; ++i) {
-    Table table;
-    table.rows = 2'000'000;
-    table.dim = 128;
-    table.pooling_factor = i < 4 ? 60.0 : 10.0;
+    Table table{.rows = 2'000'000, .dim = 128, .pooling_factor = i < 4 ? 60.0 : 10.0};
     table.access_histogram = zipf_histogram(table.rows, table.pooling_factor, 1.2);
     table.popularity = zipf_popularity(table.rows, 1.2);
     table.pooling = i < 4 ? Pooling::kNone : Pooling::kSum;

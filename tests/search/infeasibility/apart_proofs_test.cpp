@@ -27,10 +27,7 @@ bool contains(const std::vector<int>& numbers, int number) {
 }
 
 Task task_of(int tables, int devices) {
-  Task task;
-  task.devices = devices;
-  task.tables = equal_tables(tables, 1000, 16);
-  return task;
+  return {.tables = equal_tables(tables, 1000, 16), .devices = devices};
 }
 
 void keep(Task& task, Keep how, std::vector<int> tables) {
@@ -100,8 +97,7 @@ std::optional<Infeasibility> proof_of(const Task& task) {
 TEST(ApartProofs, AreRightAndFindNearlyAll) {
   int impossible = 0;
   int proven = 0;
-  for (std::uint64_t seed = 0; seed < drawn_tasks(4000); ++seed) {
-    SCOPED_TRACE(seed);
+  for (const std::uint64_t seed : testing::Seeds(drawn_tasks(4000))) {
     const Task task = random_task_with_groups(seed);
     const bool none = !all_find_devices(task);
     const auto proof = proof_of(task);

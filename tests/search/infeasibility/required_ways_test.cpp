@@ -30,12 +30,12 @@ using enum ShardingKind;
 
 TEST(RequiredWays, GridsAndNodesKeepOtherRules) {
   const Planner planner = planner_of();
-  Task task;
-  task.devices = 16;
-  task.devices_per_node = 4;
-  task.memory_bytes = kAmple;
-  task.tables = {table_of(1'000'000, 128, 20.0, {kGrid}), table_of(500'000, 64, 10.0, {kTableRow}),
-                 table_of(100'000, 32, 5.0, {kRow}), table_of(10'000, 16, 5.0)};
+  Task task{
+      .tables = {table_of(1'000'000, 128, 20.0, {kGrid}), table_of(500'000, 64, 10.0, {kTableRow}),
+                 table_of(100'000, 32, 5.0, {kRow}), table_of(10'000, 16, 5.0)},
+      .devices = 16,
+      .memory_bytes = kAmple,
+      .devices_per_node = 4};
   task.tables[0].rules.max_slices = 11;
   task.tables[0].rules.min_width = 32;
   task.tables[1].rules.not_devices = {0, 5, 13};
@@ -60,9 +60,7 @@ TEST(RequiredWays, GridsAndNodesKeepOtherRules) {
 
 TEST(RequiredWays, NodesAreOfAsManyDevicesAsTheTaskSays) {
   // Too large for a device, whichever the columns; of nodes two or four have room.
-  Task task;
-  task.devices = 16;
-  task.memory_bytes = 100'000'000;
+  Task task{.devices = 16, .memory_bytes = 100'000'000};
   for (int t = 0; t < 3; ++t) {
     task.tables.push_back(table_of(10'000'000, 4, 10.0, {kTable, kColumn, kTableRow, kGrid}));
   }
@@ -80,9 +78,7 @@ TEST(RequiredWays, NodesAreOfAsManyDevicesAsTheTaskSays) {
 
 TEST(RequiredWays, NodesMayBeOfDifferentDevices) {
   const Planner planner = planner_of();
-  Task task;
-  task.devices = 8;
-  task.devices_per_node = 2;
+  Task task{.devices = 8, .devices_per_node = 2};
   task.device_list.assign(8, {.memory_bytes = 100'000'000});
   for (int t = 0; t < 4; ++t) {
     task.tables.push_back(table_of(8'000'000, 4, 10.0, {kTableRow}));
@@ -106,10 +102,9 @@ TEST(RequiredWays, NodesMayBeOfDifferentDevices) {
 }
 
 TEST(RequiredWays, ReasonsNameTableRuleAndRemedy) {
-  Task task;
-  task.devices = 4;
-  task.memory_bytes = kAmple;
-  task.tables = {table_of(1000, 16, 2.0), table_of(1000, 16, 2.0, {kRow, kGrid})};
+  Task task{.tables = {table_of(1000, 16, 2.0), table_of(1000, 16, 2.0, {kRow, kGrid})},
+            .devices = 4,
+            .memory_bytes = kAmple};
   task.tables[1].name = "user";
   const auto reason = [&](const PlannerOptions& options, const CostModels& models) {
     const PlanResult result = Planner(models, options).plan(task);
@@ -174,13 +169,12 @@ TEST(RequiredWays, ReasonsNameTableRuleAndRemedy) {
 
 TEST(RequiredWays, ReplicasAreTakenOnDevicesThatDiffer) {
   const Planner planner = planner_of(Effort::kDefault);
-  Task task;
-  task.devices = 3;
-  task.tables = {table_of(100'000, 32, 3.0), table_of(50'000, 16, 3.0, {kReplicate}),
-                 table_of(20'000, 16, 3.0, {kReplicate, kRow}), table_of(20'000, 16, 3.0)};
-  task.device_list = {{.memory_bytes = 20'000'000, .speed = 2.0},
-                      {.memory_bytes = 30'000'000, .base_ms = 1.0},
-                      {.memory_bytes = 40'000'000}};
+  Task task{.tables = {table_of(100'000, 32, 3.0), table_of(50'000, 16, 3.0, {kReplicate}),
+                       table_of(20'000, 16, 3.0, {kReplicate, kRow}), table_of(20'000, 16, 3.0)},
+            .devices = 3,
+            .device_list = {{.memory_bytes = 20'000'000, .speed = 2.0},
+                            {.memory_bytes = 30'000'000, .base_ms = 1.0},
+                            {.memory_bytes = 40'000'000}}};
   const PlanResult result = planner.plan(task);
   expect_good(planner, task, result);
   EXPECT_THAT(result.plan->replicas, IsSupersetOf({1, 2}));
@@ -197,10 +191,9 @@ TEST(RequiredWays, ASearchThatIsStoppedSaysSo) {
   std::stop_source stop;
   stop.request_stop();
   for (const Kinds& kinds : {Kinds{kRow}, Kinds{kReplicate}}) {
-    Task task;
-    task.devices = 4;
-    task.memory_bytes = kAmple;
-    task.tables = {table_of(1000, 16, 2.0), table_of(1000, 16, 2.0, kinds)};
+    Task task{.tables = {table_of(1000, 16, 2.0), table_of(1000, 16, 2.0, kinds)},
+              .devices = 4,
+              .memory_bytes = kAmple};
     const PlanResult result = planner.plan(task, {.stop = stop.get_token()});
     EXPECT_FALSE(result.complete);
     if (result.plan) {
@@ -213,9 +206,7 @@ TEST(RequiredWays, ASearchThatIsStoppedSaysSo) {
 
 TEST(RequiredWays, ReplanningKeepsThemOrMakesThem) {
   const Planner planner = planner_of();
-  Task task;
-  task.devices = 4;
-  task.memory_bytes = kAmple;
+  Task task{.devices = 4, .memory_bytes = kAmple};
   for (int t = 0; t < 4; ++t) {
     task.tables.push_back(table_of(100'000 + 1000 * t, 64, 4.0));
     task.tables.back().name = "t" + std::to_string(t);

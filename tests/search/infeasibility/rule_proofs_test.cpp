@@ -64,8 +64,7 @@ bool some_devices_are_too_small(const Task& task) {
 
 TEST(RuleProofs, FindDevicesThatAreTooSmallIfThereAreAny) {
   int proven = 0;
-  for (std::uint64_t seed = 0; seed < drawn_tasks(3000); ++seed) {
-    SCOPED_TRACE(seed);
+  for (const std::uint64_t seed : testing::Seeds(drawn_tasks(3000))) {
     const Task task = random_task_with_device_rules(seed);
     const StopCondition never;
     StepBudget budget(StepBudget::kAnySteps, never);
@@ -77,9 +76,7 @@ TEST(RuleProofs, FindDevicesThatAreTooSmallIfThereAreAny) {
 }
 
 TEST(RuleProofs, AreTheReasonThatAPlanIsDenied) {
-  Task task;
-  task.devices = 4;
-  task.memory_bytes = 700'000;
+  Task task{.devices = 4, .memory_bytes = 700'000};
   task.tables = testing::equal_tables(4, 10'000, 16);  // 640 kB each.
   task.tables[0].rules.devices = {0, 1};
   task.tables[1].rules.devices = {1, 2};

@@ -26,9 +26,7 @@ std::string reason(const Task& task) {
 }
 
 TEST(ShardingMeans, TablesThatFitNowhereAreBlamedAndNotThoseBesideThem) {
-  Task task;
-  task.devices = 4;
-  task.memory_bytes = 1'000'000;
+  Task task{.devices = 4, .memory_bytes = 1'000'000};
   task.tables = testing::equal_tables(2, 50'000, 16);  // 3.2 MB each.
   task.tables[0].rows = 60;
   task.tables[1].name = "large";
@@ -61,9 +59,7 @@ TEST(ShardingMeans, TablesThatFitNowhereAreBlamedAndNotThoseBesideThem) {
 }
 
 TEST(ShardingMeans, TooFewSlicesAreTheReasonHoweverManyRulesAllow) {
-  Task task;
-  task.devices = 24;
-  task.memory_bytes = 1'000'000;
+  Task task{.devices = 24, .memory_bytes = 1'000'000};
   task.tables = testing::equal_tables(1, 20'000, 256);  // 20.5 MB.
   const std::vector<std::string> needs = {"19.5 MiB", "9.77 MiB", "6.71 MiB", "4.88 MiB",
                                           "3.97 MiB", "3.36 MiB", "3.05 MiB", "2.44 MiB"};

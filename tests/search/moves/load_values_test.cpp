@@ -81,8 +81,7 @@ LeastPlace least_of_all(LoadValues& values, int shard, int group, const std::vec
 TEST(LoadValues, FindTheFirstPlaceOfLeastValue) {
   int steps = 0;
   int beyond_first_block = 0;
-  for (std::uint64_t seed = 0; seed < testing::repetitions(60); ++seed) {
-    SCOPED_TRACE(seed);
+  for (const std::uint64_t seed : testing::Seeds(testing::repetitions(60))) {
     Random random(seed);
     const Task task = task_of_many_devices(random);
     Devices devices(task);

@@ -67,8 +67,7 @@ class Placed : private testing::TaskState {
 
 TEST(Rebuild, KeepsWideSlicesOnAsManyDevicesAsTheyFill) {
   int apart_on_some = 0;
-  for (std::uint64_t seed = 0; seed < testing::repetitions(40); ++seed) {
-    SCOPED_TRACE(seed);
+  for (const std::uint64_t seed : testing::Seeds(testing::repetitions(40))) {
     Random random(seed);
     const Task task = task_of_two_widths(random);
     Placed placed(task);
@@ -99,8 +98,7 @@ TEST(Rebuild, KeepsWideSlicesOnAsManyDevicesAsTheyFill) {
 }
 
 TEST(Rebuild, KeepsNothingApartWithoutRoom) {
-  Task task;
-  task.devices = 4;
+  Task task{.devices = 4};
   for (int i = 0; i < 8; ++i) {
     // Wide tables have little to do, and fill less than a device with that.
     task.tables.push_back(i < 4 ? testing::plain_table(1'000'000, kWide, 1)

@@ -266,8 +266,7 @@ TEST(CarriedColumns, OfAnyWidthsAreKept) {
   int no_more_than_must = 0;
   int with_groups = 0;
   int under_rules = 0;
-  for (std::uint64_t seed = 0; seed < testing::drawn_tasks(100); ++seed) {
-    SCOPED_TRACE(seed);
+  for (const std::uint64_t seed : testing::Seeds(testing::drawn_tasks(100))) {
     std::mt19937_64 random(seed);
     ChangedJob job;
     job.running.task = random_task(seed);

@@ -24,11 +24,8 @@ inline RunningPlan running_job() {
   running.task.devices = 3;
   running.task.memory_bytes = 1 << 20;
   for (int i = 0; i < 4; ++i) {
-    Table table;
-    table.name = "t" + std::to_string(i);
-    table.rows = 100 * (i + 1);
-    table.dim = 8;
-    table.pooling_factor = 2.0;
+    Table table{
+        .name = "t" + std::to_string(i), .rows = 100 * (i + 1), .dim = 8, .pooling_factor = 2.0};
     table.access_histogram[0] = 1.0;
     running.task.tables.push_back(table);
   }

@@ -256,8 +256,7 @@ TEST(CarriedTables, PlansOfTheSearchCanStay) {
   std::mt19937_64 random(8);
   int by_rows = 0;
   int odd = 0;
-  for (std::uint64_t seed = 0; seed < testing::drawn_tasks(100); ++seed) {
-    SCOPED_TRACE(seed);
+  for (const std::uint64_t seed : testing::Seeds(testing::drawn_tasks(100))) {
     Task task = testing::random_task(seed);
     for (Table& table : task.tables) {
       table.dim = 4 * static_cast<int>(1 + random() % 30);

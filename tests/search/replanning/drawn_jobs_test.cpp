@@ -93,8 +93,7 @@ TEST(DrawnJobs, PlansAreValidAndMoveWhatTheySay) {
   const Planner columns = planner_of(Effort::kFast, Cuts::kColumns);
   int planned = 0;
   int in_blocks = 0;
-  for (std::uint64_t seed = 0; seed < testing::drawn_tasks(40); ++seed) {
-    SCOPED_TRACE(seed);
+  for (const std::uint64_t seed : testing::Seeds(testing::drawn_tasks(40))) {
     const std::optional<DrawnJob> job = drawn_job(planner, seed);
     if (!job) continue;
     const Planner& by = seed % 3 == 0 ? equal : seed % 3 == 1 ? columns : planner;
@@ -120,8 +119,7 @@ TEST(DrawnJobs, PlansAreValidAndMoveWhatTheySay) {
 
 TEST(DrawnJobs, WithoutAChangeAPlanStays) {
   const Planner planner = planner_of();
-  for (std::uint64_t seed = 0; seed < testing::drawn_tasks(60); ++seed) {
-    SCOPED_TRACE(seed);
+  for (const std::uint64_t seed : testing::Seeds(testing::drawn_tasks(60))) {
     const std::optional<DrawnJob> job = drawn_job(planner, seed);
     if (!job) continue;
     const RunningPlan running{job->running.task, job->running.plan};
@@ -135,8 +133,7 @@ TEST(DrawnJobs, WithoutAChangeAPlanStays) {
 TEST(DrawnJobs, ThreadsFindTheSamePlans) {
   const Planner one = planner_of(Effort::kDefault);
   const Planner two = planner_of(Effort::kDefault, {}, 2);
-  for (std::uint64_t seed = 0; seed < testing::drawn_tasks(8); ++seed) {
-    SCOPED_TRACE(seed);
+  for (const std::uint64_t seed : testing::Seeds(testing::drawn_tasks(8))) {
     const std::optional<DrawnJob> job = drawn_job(one, seed);
     if (!job) continue;
     EXPECT_EQ(one.replan(job->task, job->running).result.plan,

@@ -103,8 +103,7 @@ TEST(MoveBudget, SmallTablesAreReplicatedThoughTheirOwnBudgetIsTooSmall) {
 // More than 1.2 times what must be moved is moved for 1 % of the cost at least.
 TEST(MoveBudget, SmallMovesPay) {
   int small = 0;
-  for (std::uint64_t seed = 0; seed < testing::drawn_tasks(40); ++seed) {
-    SCOPED_TRACE(seed);
+  for (const std::uint64_t seed : testing::Seeds(testing::drawn_tasks(40))) {
     const Planner planner = planner_of();
     const auto job = small_changed_job(planner, seed);
     if (!job) continue;
@@ -127,8 +126,7 @@ TEST(MoveBudget, ChangesOfOneAccountMoveNoMoreThanTheirBudgetsTogether) {
   for (const Cuts cuts : {Cuts::kAny, Cuts::kColumns}) {
     const Planner planner(builtin_weights(), {.effort = Effort::kFast, .cuts = cuts, .threads = 1});
     int left = 0;
-    for (std::uint64_t seed = 0; seed < testing::drawn_tasks(30); ++seed) {
-      SCOPED_TRACE(seed);
+    for (const std::uint64_t seed : testing::Seeds(testing::drawn_tasks(30))) {
       const auto job = small_changed_job(planner, seed);
       if (!job) continue;
       constexpr std::int64_t kUnspent = 50'000;

@@ -214,8 +214,7 @@ TEST(MustMove, IsTheSameWhateverIsAskedOfThePlan) {
   int plans = 0;
   int with_less = 0;
   int refused = 0;
-  for (std::uint64_t seed = 0; seed < testing::drawn_tasks(30); ++seed) {
-    SCOPED_TRACE(seed);
+  for (const std::uint64_t seed : testing::Seeds(testing::drawn_tasks(30))) {
     auto job = small_changed_job(planner, seed);
     if (!job) continue;
     for (Task* task : {&job->running.task, &job->task}) {

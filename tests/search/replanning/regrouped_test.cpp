@@ -25,9 +25,7 @@ using testing::table_of;
 
 Task job_in_groups(int devices, std::uint64_t seed) {
   std::mt19937_64 random(seed);
-  Task task;
-  task.devices = devices;
-  task.memory_bytes = std::int64_t{1} << 30;
+  Task task{.devices = devices, .memory_bytes = std::int64_t{1} << 30};
   for (int t = 0; t < 8; ++t) {
     const auto rows = static_cast<std::int64_t>(100 + random() % 400);
     const int dim = 16 * static_cast<int>(1 + random() % 4);

@@ -39,8 +39,7 @@ TEST(Replan, MovesMakeAValidPlanOfItsCost) {
   for (const CostModels& models : {builtin_weights(), random_models(7)}) {
     const Planner planner = planner_of(models);
     int planned = 0;
-    for (std::uint64_t seed = 0; seed < testing::drawn_tasks(20); ++seed) {
-      SCOPED_TRACE(seed);
+    for (const std::uint64_t seed : testing::Seeds(testing::drawn_tasks(20))) {
       const auto job = changed_job(planner, seed);
       if (!job) continue;
       const ReplanResult replanned = planner.replan(job->task, job->running);
@@ -60,8 +59,7 @@ TEST(Replan, MovesMakeAValidPlanOfItsCost) {
 
 TEST(Replan, WithoutAChangeNothingMovesUnlessItPays) {
   const Planner planner = planner_of(builtin_weights());
-  for (std::uint64_t seed = 0; seed < testing::drawn_tasks(40); ++seed) {
-    SCOPED_TRACE(seed);
+  for (const std::uint64_t seed : testing::Seeds(testing::drawn_tasks(40))) {
     const Task task = random_task(seed);
     const PlanResult plan = planner.plan(task);
     if (!plan.plan) continue;
@@ -80,8 +78,7 @@ TEST(Replan, WithoutAChangeNothingMovesUnlessItPays) {
 
 TEST(Replan, KeepsToTheBudgetAndIsNoDearerThanANewPlanWhereAllMayMove) {
   const Planner planner = planner_of(builtin_weights());
-  for (std::uint64_t seed = 0; seed < testing::drawn_tasks(60); ++seed) {
-    SCOPED_TRACE(seed);
+  for (const std::uint64_t seed : testing::Seeds(testing::drawn_tasks(60))) {
     const auto job = changed_job(planner, seed);
     if (!job) continue;
     const PlanResult anew = planner.plan(job->task);
@@ -104,8 +101,7 @@ TEST(Replan, KeepsToTheBudgetAndIsNoDearerThanANewPlanWhereAllMayMove) {
 }
 
 TEST(Replan, MoreEffortIsNeverDearer) {
-  for (std::uint64_t seed = 0; seed < testing::drawn_tasks(8); ++seed) {
-    SCOPED_TRACE(seed);
+  for (const std::uint64_t seed : testing::Seeds(testing::drawn_tasks(8))) {
     const auto job = changed_job(planner_of(builtin_weights()), seed);
     if (!job) continue;
     // By budget, by price, and free. Small moves are for 1 % of the cost at least, which less
@@ -129,8 +125,7 @@ TEST(Replan, MoreEffortIsNeverDearer) {
 TEST(Replan, DoesNotDependOnThreads) {
   const Planner one = planner_of(builtin_weights(), 1);
   const Planner four = planner_of(builtin_weights(), 4);
-  for (std::uint64_t seed = 0; seed < testing::drawn_tasks(15); ++seed) {
-    SCOPED_TRACE(seed);
+  for (const std::uint64_t seed : testing::Seeds(testing::drawn_tasks(15))) {
     const auto job = changed_job(one, seed);
     if (!job) continue;
     const ReplanResult a = one.replan(job->task, job->running);
@@ -188,8 +183,7 @@ TEST(Replan, RefusesRequestsThatMakeNoSense) {
 TEST(Replan, DoesNotDependOnTheOrderOfEqualTables) {
   const Planner planner = planner_of(random_models(7));
   int replanned = 0;
-  for (std::uint64_t seed = 0; seed < testing::drawn_tasks(20); ++seed) {
-    SCOPED_TRACE(seed);
+  for (const std::uint64_t seed : testing::Seeds(testing::drawn_tasks(20))) {
     Random random(seed, 3);
     RunningPlan running;
     running.task = random_task(seed);

@@ -134,8 +134,7 @@ bool changes_ways(const SmallChangedJob& job, const Plan& plan) {
 TEST(ReplannedWays, MovesAreWhatIsMissingWithinTheBudget) {
   const Planner planner = planner_of();
   int ways_changed = 0;
-  for (std::uint64_t seed = 0; seed < testing::drawn_tasks(20); ++seed) {
-    SCOPED_TRACE(seed);
+  for (const std::uint64_t seed : testing::Seeds(testing::drawn_tasks(20))) {
     const auto job = small_changed_job(planner, seed);
     if (!job) continue;
     const ReplanResult replanned = planner.replan(job->task, job->running);
@@ -180,8 +179,7 @@ TEST(ReplannedWays, NoPlanIsDearerThanWithTablesAsTheyRun) {
                             {.effort = Effort::kFast, .cuts = Cuts::kColumns, .threads = 1});
   const Planner planner = planner_of();
   int cheaper = 0;
-  for (std::uint64_t seed = 0; seed < testing::drawn_tasks(60); ++seed) {
-    SCOPED_TRACE(seed);
+  for (const std::uint64_t seed : testing::Seeds(testing::drawn_tasks(60))) {
     const auto job = small_changed_job(planner, seed);
     if (!job) continue;
     const ReplanResult same = as_they_run.replan(job->task, job->running);
@@ -213,9 +211,7 @@ TEST(ReplannedWays, DoesNotDependOnThreads) {
 
 /// 26 tables of 16 columns, one lookup each, as a recommender of advertisements has them.
 Task many_small_tables(int devices) {
-  Task task;
-  task.devices = devices;
-  task.memory_bytes = std::int64_t{1} << 34;
+  Task task{.devices = devices, .memory_bytes = std::int64_t{1} << 34};
   for (const std::int64_t rows :
        {203931, 18598, 14092, 7012, 18977, 4,  6385,   1245,   49,     186213, 71328, 67288, 11,
         2168,   7338,  61,    4,    932,   15, 204515, 141526, 199433, 60919,  9137,  71,    34}) {
@@ -269,8 +265,7 @@ TEST(ReplannedWays, AReplicaIsDroppedOnlyForMuch) {
                             {.effort = Effort::kFast, .cuts = Cuts::kColumns, .threads = 1});
   const Planner planner = planner_of();
   int dropped = 0;
-  for (std::uint64_t seed = 0; seed < testing::drawn_tasks(60); ++seed) {
-    SCOPED_TRACE(seed);
+  for (const std::uint64_t seed : testing::Seeds(testing::drawn_tasks(60))) {
     const auto job = small_changed_job(planner, seed);
     if (!job) continue;
     const ReplanResult same = as_they_run.replan(job->task, job->running);

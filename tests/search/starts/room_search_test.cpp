@@ -88,9 +88,7 @@ TEST(AnyCutsExhaustively, ReasonsClaimWhatIsProven) {
 
 TEST(RoomSearch, SaysWhatIsNotProven) {
   // A table of three rows that fits no device, but for its blocks, beside one of two.
-  Task task;
-  task.devices = 2;
-  task.tables = {plain_table(3, 4, 1.0), plain_table(2, 4, 1.0)};
+  Task task{.tables = {plain_table(3, 4, 1.0), plain_table(2, 4, 1.0)}, .devices = 2};
   task.tables[1].rules.kinds = {ShardingKind::kTable};
   task.memory_bytes = 40;
   const PlanResult any = planner_of().plan(task);
@@ -121,10 +119,9 @@ std::int64_t bytes_of(std::int64_t rows, int dim) { return rows * dim * 4; }
 
 TEST(RoomSearch, FindsPartsThatAreNoHalves) {
   const Planner planner = planner_of();
-  Task task;
-  task.devices = 3;
-  task.tables = {plain_table(1'000'000, 96, 3.0)};
-  task.memory_bytes = bytes_of(1'000'000, 35);
+  Task task{.tables = {plain_table(1'000'000, 96, 3.0)},
+            .devices = 3,
+            .memory_bytes = bytes_of(1'000'000, 35)};
   task.tables[0].rules.max_slices = 3;
   task.tables[0].rules.kinds = {ShardingKind::kColumn};
   const PlanResult thirds = planner.plan(task);
@@ -145,10 +142,7 @@ TEST(RoomSearch, FindsPartsThatAreNoHalves) {
 
 /// Ids of its first table alone take more than a device.
 Task task_with_many_ids() {
-  Task task;
-  task.devices = 8;
-  task.batch_size = 65536;
-  task.tables = {plain_table(20'000, 64, 600.0)};
+  Task task{.tables = {plain_table(20'000, 64, 600.0)}, .devices = 8, .batch_size = 65536};
   for (int i = 0; i < 6; ++i) task.tables.push_back(plain_table(100'000, 32, 2.0));
   for (Table& table : task.tables) table.memory.batch_size = task.batch_size;
   task.memory_bytes = std::int64_t{1} << 28;
@@ -192,8 +186,7 @@ RoomFound room_for(const Task& task, const WayOptions& options = {},
 TEST(RoomSearch, IsRightAboutEveryTinyTask) {
   int found = 0;
   int impossible = 0;
-  for (std::uint64_t seed = 0; seed < drawn_tasks(600); ++seed) {
-    SCOPED_TRACE(seed);
+  for (const std::uint64_t seed : testing::Seeds(drawn_tasks(600))) {
     const Task task = tiny_task_of_any_cuts(seed);
     if (task.devices == 1 || !is_valid(task)) continue;
     const WayOptions ways[] = {{},
@@ -221,8 +214,7 @@ TEST(RoomSearch, IsRightAboutEveryTinyTask) {
 
 TEST(RoomSearch, KeepsToTheWaysThatAreAsked) {
   int found = 0;
-  for (std::uint64_t seed = 0; seed < drawn_tasks(60); ++seed) {
-    SCOPED_TRACE(seed);
+  for (const std::uint64_t seed : testing::Seeds(drawn_tasks(60))) {
     Task task = testing::random_task(seed);
     Random random(seed, 92);
     if (seed % 3 == 1) testing::add_random_rules(task, random);
@@ -241,10 +233,9 @@ TEST(RoomSearch, KeepsToTheWaysThatAreAsked) {
 
 TEST(RoomSearch, ShardsOtherwiseOnlyWhereHalvesHaveNoRoom) {
   // Tables of three units of columns, which have no halves.
-  Task task;
-  task.devices = 2;
-  task.tables = {plain_table(1000, 12, 1.0), plain_table(1000, 12, 1.0)};
-  task.memory_bytes = bytes_of(1000, 12);
+  Task task{.tables = {plain_table(1000, 12, 1.0), plain_table(1000, 12, 1.0)},
+            .devices = 2,
+            .memory_bytes = bytes_of(1000, 12)};
   const RoomFound whole = room_for(task);
   ASSERT_TRUE(whole.plan);
   EXPECT_EQ(whole.plan->slices.size(), 2U);
@@ -266,10 +257,9 @@ TEST(RoomSearch, ShardsOtherwiseOnlyWhereHalvesHaveNoRoom) {
 // Devices have room for 45 units of a table of 32, but for 30 by whole units: which of them hold
 // none would take too long to try.
 TEST(RoomSearch, AProofCountsWholeUnits) {
-  Task task;
-  task.devices = 30;
-  task.tables = {plain_table(1'000'000, 128, 1.0)};
-  task.memory_bytes = bytes_of(1'000'000, 4) * 3 / 2;
+  Task task{.tables = {plain_table(1'000'000, 128, 1.0)},
+            .devices = 30,
+            .memory_bytes = bytes_of(1'000'000, 4) * 3 / 2};
   const WayOptions halves{.rows = false, .replicas = false, .halves = true};
   EXPECT_TRUE(room_for(task, halves).impossible);
   task.devices = 32;
@@ -281,8 +271,7 @@ TEST(RoomSearch, AProofCountsWholeUnits) {
 // A slice takes more beside its columns than they do: of halves fewer columns may take more.
 TEST(RoomSearch, CountsWhatEachSliceTakes) {
   int found = 0;
-  for (std::uint64_t seed = 0; seed < drawn_tasks(200); ++seed) {
-    SCOPED_TRACE(seed);
+  for (const std::uint64_t seed : testing::Seeds(drawn_tasks(200))) {
     Random random(seed, 94);
     Task task;
     task.devices = 2 + static_cast<int>(random.below(3));
@@ -309,10 +298,8 @@ TEST(RoomSearch, CountsWhatEachSliceTakes) {
 }
 
 TEST(RoomSearch, FindsNothingAtAStop) {
-  Task task;
-  task.devices = 2;
-  task.tables = {plain_table(1000, 12, 1.0)};
-  task.memory_bytes = bytes_of(1000, 8);
+  Task task{
+      .tables = {plain_table(1000, 12, 1.0)}, .devices = 2, .memory_bytes = bytes_of(1000, 8)};
   const RoomFound stopped = room_for(task, {}, StopCondition([] { return true; }));
   EXPECT_FALSE(stopped.plan);
   EXPECT_FALSE(stopped.impossible);

@@ -76,8 +76,7 @@ Task task_of(std::uint64_t seed) {
 
 TEST(WayLadder, CutsEveryTableAsRulesAllow) {
   std::set<Way> seen;
-  for (std::uint64_t seed = 0; seed < drawn_tasks(150); ++seed) {
-    SCOPED_TRACE(seed);
+  for (const std::uint64_t seed : testing::Seeds(drawn_tasks(150))) {
     const Task task = task_of(seed);
     if (task.devices < 2) continue;
     Climber climber(task, {.equal_widths = seed % 5 == 0, .halves = seed % 5 == 1});
@@ -110,8 +109,7 @@ TEST(WayLadder, CutsEveryTableAsRulesAllow) {
 }
 
 TEST(WayLadder, BestsAreDifferentAndFewerAreTheFirstOfMore) {
-  for (std::uint64_t seed = 0; seed < drawn_tasks(40); ++seed) {
-    SCOPED_TRACE(seed);
+  for (const std::uint64_t seed : testing::Seeds(drawn_tasks(40))) {
     const Task task = task_of(seed);
     if (task.devices < 2) continue;
     Climber climber(task);
@@ -125,8 +123,7 @@ TEST(WayLadder, BestsAreDifferentAndFewerAreTheFirstOfMore) {
 }
 
 TEST(WayLadder, OtherCutsAreThoseThatRulesAllowOnceEach) {
-  for (std::uint64_t seed = 0; seed < drawn_tasks(60); ++seed) {
-    SCOPED_TRACE(seed);
+  for (const std::uint64_t seed : testing::Seeds(drawn_tasks(60))) {
     const Task task = task_of(seed);
     if (task.devices < 2) continue;
     Climber climber(task);
@@ -160,9 +157,7 @@ TEST(WayLadder, OtherCutsAreThoseThatRulesAllowOnceEach) {
 
 // The task has one table that takes nearly all, and others that take hardly anything.
 TEST(WayLadder, OtherCutsOfHeavyTablesComeFirst) {
-  Task task;
-  task.devices = 8;
-  task.memory_bytes = std::int64_t{1} << 36;
+  Task task{.devices = 8, .memory_bytes = std::int64_t{1} << 36};
   for (int i = 0; i < 10; ++i) task.tables.push_back(plain_table(1000 + i, 8, 1.0));
   task.tables.push_back(plain_table(1'000'000, 128, 200.0));
   Climber climber(task);
@@ -177,9 +172,7 @@ TEST(WayLadder, OtherCutsOfHeavyTablesComeFirst) {
 }
 
 TEST(WayLadder, OtherCutsAreOfAllTablesThatAreAlike) {
-  Task task;
-  task.devices = 4;
-  task.memory_bytes = std::int64_t{1} << 36;
+  Task task{.devices = 4, .memory_bytes = std::int64_t{1} << 36};
   for (int i = 0; i < 9; ++i) {
     task.tables.push_back(plain_table(i % 3 == 0 ? 50'000 : 70'000, 64, 3.0));
   }
@@ -205,8 +198,7 @@ TEST(WayLadder, OtherCutsAreOfAllTablesThatAreAlike) {
 
 TEST(WayLadder, NearCutsAreThoseThatRulesAllowOfEachTableOnce) {
   std::size_t found = 0;
-  for (std::uint64_t seed = 0; seed < drawn_tasks(60); ++seed) {
-    SCOPED_TRACE(seed);
+  for (const std::uint64_t seed : testing::Seeds(drawn_tasks(60))) {
     const Task task = task_of(seed);
     if (task.devices < 2) continue;
     Climber climber(task);
@@ -232,9 +224,7 @@ TEST(WayLadder, NearCutsAreThoseThatRulesAllowOfEachTableOnce) {
 
 /// Small tables that are cheapest as replicas, beside large ones that fill the devices.
 Task tight_task(std::int64_t memory_bytes) {
-  Task task;
-  task.devices = 8;
-  task.memory_bytes = memory_bytes;
+  Task task{.devices = 8, .memory_bytes = memory_bytes};
   for (int i = 0; i < 6; ++i) {
     task.tables.push_back(plain_table(1'000'000 + i, 64, 2.0));
     task.tables.push_back(plain_table(5'000 + i, 128, 40.0));
@@ -261,8 +251,7 @@ TEST(WayLadder, FitsInTotal) {
 }
 
 TEST(WayLadder, IsTheSameForAnyOrderOfTheTables) {
-  for (std::uint64_t seed = 0; seed < drawn_tasks(40); ++seed) {
-    SCOPED_TRACE(seed);
+  for (const std::uint64_t seed : testing::Seeds(drawn_tasks(40))) {
     Task task = testing::random_task_of_all_kinds(seed);
     if (task.devices < 2) continue;
     task.tables.push_back(task.tables.front());

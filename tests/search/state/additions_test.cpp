@@ -135,8 +135,7 @@ TEST(Additions, AWayIsFoundWhereItPays) {
   int in_pairs = 0;
   int cheaper = 0;
   int dearer = 0;
-  for (std::uint64_t seed = 0; seed < drawn_tasks(80); ++seed) {
-    SCOPED_TRACE(seed);
+  for (const std::uint64_t seed : testing::Seeds(drawn_tasks(80))) {
     const std::optional<Task> task = task_of(seed);
     if (!task) continue;
     const Case one(*task);
@@ -166,8 +165,7 @@ TEST(Additions, AWayIsFoundWhereItPays) {
 TEST(Additions, AWayIsPricedAsTheSimulatorDoes) {
   const std::vector<WayForm> forms = forms_with_pairs();
   int followed = 0;
-  for (std::uint64_t seed = 0; seed < drawn_tasks(40); ++seed) {
-    SCOPED_TRACE(seed);
+  for (const std::uint64_t seed : testing::Seeds(drawn_tasks(40))) {
     const std::optional<Task> task = task_of(seed);
     if (!task) continue;
     const Case one(*task);
@@ -203,8 +201,7 @@ TEST(Additions, ACostIsPartOfWhatEditsCostAndPlansGetCheaperByIt) {
   int followed = 0;
   double with_ms = 0.0;
   double without_ms = 0.0;
-  for (std::uint64_t seed = 0; seed < drawn_tasks(40); ++seed) {
-    SCOPED_TRACE(seed);
+  for (const std::uint64_t seed : testing::Seeds(drawn_tasks(40))) {
     const std::optional<Task> task = task_of(seed);
     if (!task) continue;
     const Case one(*task);
@@ -275,8 +272,7 @@ class MostShards final : public PlanLimit {
 TEST(Additions, ALimitIsKeptByAllPlansOfAChain) {
   int kept = 0;
   int more_without = 0;
-  for (std::uint64_t seed = 0; seed < drawn_tasks(60); ++seed) {
-    SCOPED_TRACE(seed);
+  for (const std::uint64_t seed : testing::Seeds(drawn_tasks(60))) {
     const std::optional<Task> task = task_of(seed);
     if (!task) continue;
     const Case one(*task);
@@ -321,8 +317,7 @@ bool move_on(const PlanState& state, int table, Edit& edit) {
 
 TEST(Additions, AMoveIsAnyEditAndIsPricedAsSuch) {
   int taken = 0;
-  for (std::uint64_t seed = 0; seed < drawn_tasks(40); ++seed) {
-    SCOPED_TRACE(seed);
+  for (const std::uint64_t seed : testing::Seeds(drawn_tasks(40))) {
     const std::optional<Task> task = task_of(seed);
     if (!task) continue;
     const Case one(*task);

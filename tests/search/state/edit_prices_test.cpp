@@ -90,8 +90,7 @@ double simulated_ms(const Case& of, const PlanState& state) {
 
 TEST(EditPrices, PriceAPlanAsTheSimulatorDoes) {
   int blocks = 0;
-  for (std::uint64_t seed = 0; seed < testing::drawn_tasks(100); ++seed) {
-    SCOPED_TRACE(seed);
+  for (const std::uint64_t seed : testing::Seeds(testing::drawn_tasks(100))) {
     const std::optional<Case> one = case_of(seed);
     if (!one) continue;
     ShardCatalog catalog(*one->backend, *one->canonical, one->storage);
@@ -111,8 +110,7 @@ TEST(EditPrices, PriceAPlanAsTheSimulatorDoes) {
 
 TEST(EditPrices, CountWhatNodesLackThatShareHostMemory) {
   int lack = 0;
-  for (std::uint64_t seed = 0; seed < testing::drawn_tasks(60); ++seed) {
-    SCOPED_TRACE(seed);
+  for (const std::uint64_t seed : testing::Seeds(testing::drawn_tasks(60))) {
     const std::optional<Case> one = case_of(seed);
     if (!one || one->task.host.bytes == 0) continue;
     Task task = one->task;
@@ -158,8 +156,7 @@ TEST(EditPrices, CountWhatNodesLackThatShareHostMemory) {
 TEST(EditPrices, FollowEditsAndTakeThemBack) {
   int rebuilt = 0;
   int moved = 0;
-  for (std::uint64_t seed = 0; seed < testing::drawn_tasks(60); ++seed) {
-    SCOPED_TRACE(seed);
+  for (const std::uint64_t seed : testing::Seeds(testing::drawn_tasks(60))) {
     const std::optional<Case> one = case_of(seed);
     if (!one) continue;
     ShardCatalog catalog(*one->backend, *one->canonical, one->storage);

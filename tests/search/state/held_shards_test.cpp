@@ -16,8 +16,7 @@ namespace neuroshard {
 namespace {
 
 Task task_of_many_tables() {
-  Task task;
-  task.devices = 2;
+  Task task{.devices = 2};
   for (int i = 0; i < 40; ++i) {
     Table& table = task.tables.emplace_back();
     table.rows = 1000 + 977 * i;

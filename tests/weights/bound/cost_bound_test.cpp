@@ -151,9 +151,7 @@ TEST(CostBound, IsNoMoreThanDrawnPlans) {
 }
 
 Task twins(int tables, int devices) {
-  Task task;
-  task.devices = devices;
-  task.memory_bytes = bytes_from_gib(80.0);
+  Task task{.devices = devices, .memory_bytes = bytes_from_gib(80.0)};
   for (int t = 0; t < tables; ++t) {
     task.tables.push_back({.name = "",
                            .rows = 40'000'000,

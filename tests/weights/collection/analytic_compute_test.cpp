@@ -20,10 +20,7 @@ using ::testing::HasSubstr;
 
 // One table whose rows are all touched once, wide enough for whole sectors.
 Table streaming_table() {
-  Table table;
-  table.rows = 1 << 22;
-  table.dim = 128;
-  table.pooling_factor = 16.0;
+  Table table{.rows = 1 << 22, .dim = 128, .pooling_factor = 16.0};
   table.access_histogram[0] = 1.0;
   return table;
 }

@@ -15,9 +15,7 @@ namespace {
 using ::testing::HasSubstr;
 
 Task three_tables() {
-  Task task;
-  task.devices = 3;
-  task.memory_bytes = bytes_from_gib(1.0);
+  Task task{.devices = 3, .memory_bytes = bytes_from_gib(1.0)};
   for (int i = 0; i < 3; ++i) {
     task.tables.push_back({.name = "",
                            .rows = 100'000,

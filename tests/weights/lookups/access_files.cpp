@@ -44,10 +44,10 @@ std::vector<Table> Accesses::expected_profile(int row_parts) const {
       ++touches[indices[i]];
       ++lookups;
     }
-    Table table;
-    table.dim = 128;
-    table.rows = touches.empty() ? 100 : std::max<std::int64_t>(100, touches.rbegin()->first + 1);
-    table.pooling_factor = static_cast<double>(lookups) / static_cast<double>(batch);
+    Table table{
+        .rows = touches.empty() ? 100 : std::max<std::int64_t>(100, touches.rbegin()->first + 1),
+        .dim = 128,
+        .pooling_factor = static_cast<double>(lookups) / static_cast<double>(batch)};
     for (const auto& [row, count] : touches) {
       int bin = 0;
       for (std::int64_t last = 1; bin < 16 && count > last; last *= 2) ++bin;

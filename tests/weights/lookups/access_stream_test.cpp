@@ -13,10 +13,7 @@ namespace neuroshard {
 namespace {
 
 Table table_with(int bin, double pooling_factor, std::int64_t rows) {
-  Table table;
-  table.rows = rows;
-  table.dim = 4;
-  table.pooling_factor = pooling_factor;
+  Table table{.rows = rows, .dim = 4, .pooling_factor = pooling_factor};
   table.access_histogram[bin] = 1.0;
   return table;
 }

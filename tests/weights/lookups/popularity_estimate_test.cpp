@@ -143,9 +143,8 @@ TEST(PopularityEstimate, AddsRowsThatNoBatchHasLookedUp) {
 
 // Also of few rows and of counts that no law has.
 TEST(PopularityEstimate, IsAlwaysACurve) {
-  Random random(2);
-  for (std::uint64_t seed = 0; seed < testing::repetitions(50); ++seed) {
-    SCOPED_TRACE(seed);
+  for (const std::uint64_t seed : testing::Seeds(testing::repetitions(50))) {
+    Random random(seed, 2);
     std::map<std::uint32_t, std::int64_t> touches;
     std::int64_t rows = 0;
     for (std::uint64_t i = random.below(30); i-- > 0;) {

@@ -51,8 +51,7 @@ std::int64_t simulated_misses(const Batches& batches, std::size_t cache_rows) {
 
 TEST(RowHistory, CountsWhatSimulatedCachesMiss) {
   RowHistory history(true);
-  for (std::uint64_t seed = 0; seed < testing::repetitions(25); ++seed) {
-    SCOPED_TRACE(seed);
+  for (const std::uint64_t seed : testing::Seeds(testing::repetitions(25))) {
     const Batches batches = random_batches(seed);
     for (std::size_t b = 0; b < batches.size(); ++b) {
       const std::span<const std::int64_t> all(batches[b]);
@@ -76,8 +75,7 @@ TEST(RowHistory, CountsWhatSimulatedCachesMiss) {
 
 TEST(RowHistory, CountsTouchesOfBatchesAndOfAllOfThem) {
   RowHistory history(false);
-  for (std::uint64_t seed = 0; seed < testing::repetitions(25); ++seed) {
-    SCOPED_TRACE(seed);
+  for (const std::uint64_t seed : testing::Seeds(testing::repetitions(25))) {
     std::map<std::int64_t, std::uint32_t> touches;
     std::array<std::int64_t, kHistogramBins> rows_by_bin{};
     for (const auto& batch : random_batches(seed)) {

@@ -4,6 +4,7 @@
 
 #include "core/base/random.h"
 #include "neuroshard/training.h"
+#include "repetitions.h"
 
 namespace neuroshard {
 namespace {
@@ -26,8 +27,7 @@ double tau_b_of_all_pairs(const std::vector<float>& x, const std::vector<float>&
 }
 
 TEST(Accuracy, KendallTauIsThatOfAllPairs) {
-  for (std::uint64_t seed = 0; seed < 50; ++seed) {
-    SCOPED_TRACE(seed);
+  for (const std::uint64_t seed : testing::Seeds(50)) {
     Random random(seed);
     std::vector<float> measured;
     std::vector<float> predicted;

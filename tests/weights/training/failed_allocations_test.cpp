@@ -35,12 +35,7 @@ void fail_allocations_of(const Train& train) {
 }
 
 TrainingOptions small_training() {
-  TrainingOptions options;
-  options.epochs = 2;
-  options.batch = 64;
-  options.threads = 2;
-  options.on_state = [](const std::string&) {};
-  return options;
+  return {.epochs = 2, .batch = 64, .threads = 2, .on_state = [](const std::string&) {}};
 }
 
 TEST(FailedAllocationsInTraining, OfAComputeModelAreReported) {

@@ -66,9 +66,7 @@ TEST_P(ComputeGradient, IsTheSlopeOfTheLoss) {
   ThreadTeam team(2);
   Random random(5);
   const auto batch = numbers_to(200);
-  TrainingOptions options;
-  options.batch = static_cast<int>(batch.size());
-  options.loss = GetParam();
+  TrainingOptions options{.batch = static_cast<int>(batch.size()), .loss = GetParam()};
   ComputeTrainee trainee(samples, batch, {.table_network = {12, 9}, .head = {10}}, options,
                          best_matrix_kernels(), team, random);
   const auto loss = [&] { return trainee.differentiate(batch); };

@@ -47,9 +47,7 @@ std::string bytes_of(const TrainedComm& trained) {
 }
 
 TEST(TrainCompute, LearnsThePublishedData) {
-  TrainingOptions options;
-  options.epochs = NEUROSHARD_SANITIZED ? 25 : 60;
-  options.batch = 128;
+  TrainingOptions options{.epochs = NEUROSHARD_SANITIZED ? 25 : 60, .batch = 128};
   const TrainedCompute trained = train_compute(golden_compute_samples(), {}, options);
   EXPECT_EQ(trained.summary.train_samples, 1600U);
   EXPECT_EQ(trained.summary.valid_samples, 200U);
@@ -62,9 +60,7 @@ TEST(TrainCompute, LearnsThePublishedData) {
 }
 
 TEST(TrainCompute, CanLearnAFewSamplesByHeart) {
-  TrainingOptions options;
-  options.epochs = 1500;
-  options.batch = 16;
+  TrainingOptions options{.epochs = 1500, .batch = 16};
   double train_loss = 0.0;
   options.on_epoch = [&](const EpochReport& report) { train_loss = report.train_loss; };
   (void)train_compute(first_samples(20), kSmallCompute, options);
@@ -72,11 +68,7 @@ TEST(TrainCompute, CanLearnAFewSamplesByHeart) {
 }
 
 TEST(TrainCompute, GivesTheSameBitsForEveryNumberOfThreads) {
-  TrainingOptions options;
-  options.epochs = 3;
-  options.batch = 300;
-  options.seed = 11;
-  options.threads = 1;
+  TrainingOptions options{.epochs = 3, .batch = 300, .seed = 11, .threads = 1};
   const std::string one = bytes_of(train_compute(golden_compute_samples(), kSmallCompute, options));
   options.threads = 3;
   EXPECT_EQ(bytes_of(train_compute(golden_compute_samples(), kSmallCompute, options)), one);
@@ -85,8 +77,7 @@ TEST(TrainCompute, GivesTheSameBitsForEveryNumberOfThreads) {
 }
 
 TEST(TrainCompute, KeepsTheEpochWithTheLowestValidationError) {
-  TrainingOptions options;
-  options.epochs = 30;
+  TrainingOptions options{.epochs = 30};
   options.learning_rate = 0.05;  // So rough that some later epoch is worse than an earlier one.
   options.final_learning_rate = 0.05;
   std::vector<double> errors;
@@ -103,9 +94,7 @@ TEST(TrainCompute, KeepsTheEpochWithTheLowestValidationError) {
 }
 
 TEST(TrainCompute, StopsWhenAskedAndKeepsTheBestSoFar) {
-  TrainingOptions options;
-  options.epochs = 1000;
-  options.batch = 64;
+  TrainingOptions options{.epochs = 1000, .batch = 64};
   int steps = 0;
   options.should_stop = [&] { return ++steps >= 15; };  // In the third epoch of 5 steps.
   std::vector<double> errors;
@@ -145,9 +134,7 @@ void expect_same_bytes_from_every_state(const Train& train, TrainingOptions opti
 }
 
 TEST(TrainCompute, GoesOnFromAnyStateToTheSameBits) {
-  TrainingOptions options;
-  options.epochs = 4;
-  options.batch = 64;
+  TrainingOptions options{.epochs = 4, .batch = 64};
   options.learning_rate = 0.05;  // So rough that the best epoch need not be the last.
   options.threads = 1;
   expect_same_bytes_from_every_state(
@@ -156,9 +143,7 @@ TEST(TrainCompute, GoesOnFromAnyStateToTheSameBits) {
 }
 
 TEST(TrainComm, GoesOnFromAnyStateToTheSameBits) {
-  TrainingOptions options;
-  options.epochs = 3;
-  options.threads = 1;
+  TrainingOptions options{.epochs = 3, .threads = 1};
   const auto samples = std::span(golden_comm_samples()).first(2);
   expect_same_bytes_from_every_state(
       [&](const TrainingOptions& o) {
@@ -168,9 +153,7 @@ TEST(TrainComm, GoesOnFromAnyStateToTheSameBits) {
 }
 
 TEST(TrainCompute, GoesOnAfterAStopInTheMiddleOfAnEpoch) {
-  TrainingOptions options;
-  options.epochs = 4;
-  options.batch = 64;
+  TrainingOptions options{.epochs = 4, .batch = 64};
   const std::string bytes = bytes_of(train_compute(first_samples(300), kSmallCompute, options));
   std::string last;
   int steps = 0;
@@ -183,8 +166,7 @@ TEST(TrainCompute, GoesOnAfterAStopInTheMiddleOfAnEpoch) {
 }
 
 TEST(TrainCompute, RefusesAStateOfOtherTrainingOrADamagedOne) {
-  TrainingOptions options;
-  options.epochs = 2;
+  TrainingOptions options{.epochs = 2};
   std::string last;
   options.on_state = [&](std::string state) { last = std::move(state); };
   (void)train_compute(first_samples(100), kSmallCompute, options);
@@ -234,10 +216,8 @@ TEST(TrainCompute, OperatorFeaturesLearnOperatorsOfAnyNumberOfSamples) {
     samples.offsets.push_back(samples.table_ids.size());
     samples.cost_ms.push_back(static_cast<float>(source->cost_ms(ids)));
   }
-  TrainingOptions options;
-  options.epochs = NEUROSHARD_SANITIZED ? 10 : 40;
-  options.batch = 32;
-  options.loss = TrainingLoss::kRelative;
+  TrainingOptions options{
+      .epochs = NEUROSHARD_SANITIZED ? 10 : 40, .batch = 32, .loss = TrainingLoss::kRelative};
   EXPECT_THAT(message_of([&] { (void)train_compute(samples, {}, options); }),
               HasSubstr("take those of operators"));
   const TrainedCompute trained =
@@ -257,8 +237,7 @@ TEST(TrainCompute, OperatorFeaturesLearnOperatorsOfAnyNumberOfSamples) {
 }
 
 TEST(TrainCompute, BackendsPredictWhatTheTrainerDid) {
-  TrainingOptions options;
-  options.epochs = 2;
+  TrainingOptions options{.epochs = 2};
   const ComputeSamples& samples = golden_compute_samples();
   const TrainedCompute trained = train_compute(samples, {}, options);
   const auto backend = make_cpu_backend(
@@ -286,9 +265,7 @@ TEST(TrainCompute, BackendsPredictWhatTheTrainerDid) {
 }
 
 TEST(TrainComm, ASymmetricNetworkLearnsSeveralDeviceCountsAtOnce) {
-  TrainingOptions options;
-  options.epochs = NEUROSHARD_SANITIZED ? 40 : 150;
-  options.batch = 64;
+  TrainingOptions options{.epochs = NEUROSHARD_SANITIZED ? 40 : 150, .batch = 64};
   const TrainedComm trained = train_comm(golden_comm_samples(), {}, options);
   ASSERT_EQ(trained.forward.tests.size(), 3U);
   ASSERT_EQ(trained.backward.tests.size(), 3U);
@@ -304,8 +281,7 @@ TEST(TrainComm, ASymmetricNetworkLearnsSeveralDeviceCountsAtOnce) {
 }
 
 TEST(TrainComm, SymmetricCostsFollowAPermutationOfTheDevicesBitForBit) {
-  TrainingOptions options;
-  options.epochs = 2;
+  TrainingOptions options{.epochs = 2};
   CostModels models = testing::golden_models();
   models.dense_comm.clear();
   models.symmetric_comm = train_comm(golden_comm_samples(), {}, options).model;
@@ -334,18 +310,14 @@ TEST(TrainComm, SymmetricCostsFollowAPermutationOfTheDevicesBitForBit) {
 }
 
 TEST(TrainComm, GivesTheSameBitsForEveryNumberOfThreads) {
-  TrainingOptions options;
-  options.epochs = 2;
-  options.threads = 1;
+  TrainingOptions options{.epochs = 2, .threads = 1};
   const std::string one = bytes_of(train_comm(golden_comm_samples(), {}, options));
   options.threads = 4;
   EXPECT_EQ(bytes_of(train_comm(golden_comm_samples(), {}, options)), one);
 }
 
 TEST(TrainComm, ADenseNetworkLearnsItsDeviceCount) {
-  TrainingOptions options;
-  options.epochs = NEUROSHARD_SANITIZED ? 60 : 200;
-  options.batch = 32;
+  TrainingOptions options{.epochs = NEUROSHARD_SANITIZED ? 60 : 200, .batch = 32};
   const TrainedComm trained =
       train_comm(std::span(golden_comm_samples()).first(1),
                  {.architecture = CommArchitecture::kDense, .hidden = {}}, options);

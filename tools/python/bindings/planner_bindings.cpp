@@ -202,13 +202,12 @@ void bind_planner_class(nb::module_& module) {
                  const std::string& backend, int threads, std::uint64_t seed, bool equal_widths,
                  const std::optional<std::string>& cuts, const std::optional<std::string>& policy) {
                 if (!weights) weights = shared_builtin_weights(std::string(kDefaultHardware));
-                PlannerOptions options;
-                options.algorithm = algorithm_from_name(algorithm);
-                options.effort = effort_from_name(effort);
-                options.backend = backend;
-                options.threads = threads;
-                options.seed = seed;
-                options.equal_widths = equal_widths;
+                PlannerOptions options{.algorithm = algorithm_from_name(algorithm),
+                                       .effort = effort_from_name(effort),
+                                       .equal_widths = equal_widths,
+                                       .backend = backend,
+                                       .threads = threads,
+                                       .seed = seed};
                 if (cuts) options.cuts = cuts_from_name(*cuts);
                 if (policy) {
                   options.policy = std::make_shared<const PlacementPolicy>(load_policy(*policy));

@@ -53,18 +53,18 @@ struct TrainingOptions {
   int threads = 0;  ///< 0: one per core.
   /// Null: the CPU. Others take the same steps, with sums in another order: losses are those of the
   /// CPU within rounding, which adds up over the steps. States to resume from serve all of them.
-  std::shared_ptr<const TrainingBackend> backend;
+  std::shared_ptr<const TrainingBackend> backend{};
   /// Called on the training thread after every epoch.
-  std::function<void(const EpochReport&)> on_epoch;
+  std::function<void(const EpochReport&)> on_epoch{};
   /// Asked after every step; true ends training, which keeps the best epoch so far.
-  std::function<bool()> should_stop;
+  std::function<bool()> should_stop{};
   /// Called on the training thread after every epoch that was not stopped, with the state of
   /// training: bytes that a later call can go on from.
-  std::function<void(std::string state)> on_state;
+  std::function<void(std::string state)> on_state{};
   /// State of a call with the same samples, sizes and options (but for the number of threads);
   /// empty: begin anew. Training goes on after its epochs, which `on_epoch` is told of first, and
   /// ends in the same weights bit for bit as without the interruption.
-  std::string resume_from;
+  std::string resume_from{};
   /// Name of `resume_from` in errors: its file, say.
   std::string resume_name = "resume_from";
 };
