@@ -32,7 +32,8 @@ all HBM, as if all devices were one:
 
 The table also has the longest wait of a device for its host, and the cost of the plan: both with
 rows that stay in HBM for good ("static") and with a cache of the rows that were looked up last
-("lru"). "recshard" is the cost of that algorithm's plan with static rows.
+("lru"). "recshard" is the cost of that algorithm's plan with static rows. "whole" and "one" are
+costs of our plans with such rows in HBM: as much of it as leads to a plan.
 
 Examples:
   nsbench host                                        # 1 to 16 devices of 40 GiB
@@ -75,30 +76,33 @@ class HostShares {
     hbm_ = static_cast<double>(task.memory_bytes) * task.devices;
   }
 
-  [[nodiscard]] double whole() const {
+  /// [tables]: shares of their rows that are in HBM, of which there is `part`.
+  [[nodiscard]] std::vector<double> whole_tables_in(double part) const {
+    std::vector<double> shares(task_.tables.size(), 0.0);
     std::vector<std::size_t> order(task_.tables.size());
     for (std::size_t t = 0; t < order.size(); ++t) order[t] = t;
     std::ranges::stable_sort(order, std::ranges::greater(), [&](std::size_t t) {
       const Table& table = task_.tables[t];
       return bytes_of(table) / static_cast<double>(table.size_bytes());
     });
-    double left = hbm_;
-    double from_host = 0.0;
+    double left = part * hbm_;
     for (const std::size_t t : order) {
       const auto size = static_cast<double>(task_.tables[t].size_bytes());
-      if (size <= left) {
-        left -= size;
-      } else {
-        from_host += bytes_of(task_.tables[t]);
-      }
+      if (size > left) continue;
+      left -= size;
+      shares[t] = 1.0;
     }
-    return from_host / all_;
+    return shares;
   }
 
-  [[nodiscard]] double one_ratio() const {
+  [[nodiscard]] std::vector<double> one_ratio_in(double part) const {
+    return std::vector<double>(task_.tables.size(), part * hbm_ / size_);
+  }
+
+  [[nodiscard]] double from_host(const std::vector<double>& shares) const {
     double from_host = 0.0;
     for (std::size_t t = 0; t < curves_.size(); ++t) {
-      const double rows = hbm_ / size_ * static_cast<double>(task_.tables[t].rows);
+      const double rows = shares[t] * static_cast<double>(task_.tables[t].rows);
       from_host += bytes_of(task_.tables[t]) * (1.0 - share_of_hottest(curves_[t], rows));
     }
     return from_host / all_;
@@ -161,6 +165,64 @@ class HostShares {
   double hbm_ = 0.0;
 };
 
+/// Rules cannot say that none of the rows are in HBM.
+constexpr double kLeastShare = 1e-9;
+
+Task with_shares(Task task, const std::vector<double>& shares) {
+  for (std::size_t t = 0; t < shares.size(); ++t) {
+    TableRules& rules = task.tables[t].rules;
+    if (shares[t] == 1.0) {
+      rules.keep_in_hbm = true;
+    } else {
+      rules.hbm_share = std::max(shares[t], kLeastShare);
+    }
+  }
+  return task;
+}
+
+/// `shares_in`: of the rows of tables, in a part of all HBM. Devices may lack room for all that HBM
+/// has room for as a whole, so it is the largest part with which there is a plan.
+template <typename SharesIn>
+PlanCost cost_with_shares(const Planner& planner, const Task& task, const SharesIn& shares_in) {
+  std::string why;
+  for (const double part : {1.0, 0.98, 0.95, 0.9, 0.8, 0.7, 0.5}) {
+    const PlanResult result = planner.plan(with_shares(task, shares_in(part)));
+    if (result.plan) return result.cost;
+    why = result.infeasible->message;
+  }
+  throw Error("there is no plan even with half the HBM for rows: " + why);
+}
+
+double all_fetch_ms(const PlanCost& cost) {
+  double sum = 0.0;
+  for (const DeviceCost& device : cost.devices) sum += device.fetch_ms;
+  return sum;
+}
+
+/// Plans of another way over ours.
+class Ratios {
+ public:
+  void add(const PlanCost& theirs, const PlanCost& ours) {
+    fetch_.push_back(all_fetch_ms(theirs) / all_fetch_ms(ours));
+    cost_.push_back(theirs.cost_ms / ours.cost_ms);
+  }
+  [[nodiscard]] std::string text(const char* name) const {
+    return std::string("* ") + name + ": fetching " + of(fetch_) + ", cost " + of(cost_) + '\n';
+  }
+
+ private:
+  [[nodiscard]] static std::string of(const std::vector<double>& ratios) {
+    double sum = 0.0;
+    for (const double ratio : ratios) sum += std::log(ratio);
+    const auto [least, most] = std::ranges::minmax(ratios);
+    return three_digits(std::exp(sum / static_cast<double>(ratios.size()))) + " (" +
+           three_digits(least) + " to " + three_digits(most) + ")";
+  }
+
+  std::vector<double> fetch_;
+  std::vector<double> cost_;
+};
+
 double most_fetch_ms(const PlanCost& cost) {
   return std::ranges::max(cost.devices, {}, &DeviceCost::fetch_ms).fetch_ms;
 }
@@ -170,11 +232,13 @@ void report_hosts(const HostOptions& options, std::ostream& out) {
   const Planner planner(builtin_weights(), planning);
   const Planner recshard(builtin_weights(), {.algorithm = Algorithm::kRecshard});
   MarkdownTable table({"case", "devices", "GiB", "whole", "one", "least", "plan", "plan / least",
-                       "static: fetch ms", "cost ms", "recshard ms", "lru: fetch ms", "cost ms",
-                       "search ms"});
+                       "static: fetch ms", "cost ms", "whole ms", "one ms", "recshard ms",
+                       "lru: fetch ms", "cost ms", "search ms"});
   double times = 0.0;
   double over = 0.0;
-  double recshard_times = 0.0;
+  Ratios of_whole;
+  Ratios of_one;
+  Ratios of_recshard;
   int planned = 0;
   const HostMemory host{.bytes = bytes_from_gib(kHostGib), .link_gb_s = options.link_gb_s};
   for (const auto& [name, task] :
@@ -186,8 +250,8 @@ void report_hosts(const HostOptions& options, std::ostream& out) {
     const HostShares shares(task);
     std::vector<std::string> cells{name, std::to_string(task.devices),
                                    three_digits(gib_from_bytes(total_bytes(task)))};
-    const double whole = shares.whole();
-    const double one = shares.one_ratio();
+    const double whole = shares.from_host(shares.whole_tables_in(1.0));
+    const double one = shares.from_host(shares.one_ratio_in(1.0));
     const double least = shares.least();
     for (const double share : {whole, one, least}) cells.push_back(percent(share));
     double search_ms = 0.0;
@@ -207,10 +271,19 @@ void report_hosts(const HostOptions& options, std::ostream& out) {
       cells.push_back(three_digits(most_fetch_ms(result.cost)));
       cells.push_back(three_digits(result.cost.cost_ms));
       if (policy == HostPolicy::kStatic) {
+        const auto compare = [&](const PlanCost& other, Ratios& ratios) {
+          cells.push_back(three_digits(other.cost_ms));
+          ratios.add(other, result.cost);
+        };
+        compare(cost_with_shares(planner, hosted,
+                                 [&](double part) { return shares.whole_tables_in(part); }),
+                of_whole);
+        compare(cost_with_shares(planner, hosted,
+                                 [&](double part) { return shares.one_ratio_in(part); }),
+                of_one);
         const PlanResult other = recshard.plan(hosted);
         if (!other.plan) throw Error(name + ": " + other.infeasible->message);
-        cells.push_back(three_digits(other.cost.cost_ms));
-        recshard_times += std::log(other.cost.cost_ms / result.cost.cost_ms);
+        compare(other.cost, of_recshard);
       }
       search_ms = std::max(search_ms, result.stats.search_ms);
     }
@@ -223,8 +296,10 @@ void report_hosts(const HostOptions& options, std::ostream& out) {
       << three_digits(std::exp(times / planned))
       << " times fewer bytes of lookups from hosts than the better of whole tables and one ratio, "
          "and "
-      << three_digits(std::exp(over / planned)) << " times the least; RecShard's plans cost "
-      << three_digits(std::exp(recshard_times / planned)) << " times as much.\n";
+      << three_digits(std::exp(over / planned))
+      << " times the least.\n\nSum of all devices' fetching and cost, over those of the plans with "
+         "static rows:\n\n"
+      << of_whole.text("whole tables") << of_one.text("one ratio") << of_recshard.text("RecShard");
 }
 
 }  // namespace
