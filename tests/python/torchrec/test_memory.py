@@ -185,6 +185,25 @@ def test_rows_wait_in_host_memory_where_hbm_has_no_room(optimizer: str, caplog: 
             without.plan(bags(sizes), sharders)
 
 
+@pytest.mark.parametrize(
+    ("other_width", "fused_params", "warns"), [(16, {}, True), (64, {}, False), (16, {"prefetch_pipeline": True}, False)]
+)
+def test_a_warning_says_what_the_widest_rows_of_caches_take(
+    other_width: int, fused_params: dict[str, object], warns: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    sizes = {f"t{i}": (500_000, other_width if i % 2 else 64) for i in range(12)}
+    used = planner(
+        topology=topology(2, hbm_cap=GIB // 8),
+        constraints={
+            name: ParameterConstraints(pooling_factors=[8.0], compute_kernels=["fused_uvm_caching"]) for name in sizes
+        },
+        batch_size=1024,
+    )
+    with caplog.at_level(logging.WARNING):
+        used.plan(bags(sizes), [EmbeddingBagCollectionSharder(fused_params=fused_params)])
+    assert ("FBGEMM gives all rows of a cache the room of its widest table" in caplog.text) == warns
+
+
 def test_what_hosts_have_no_room_for_is_in_a_store_on_ssds(caplog: pytest.LogCaptureFixture) -> None:
     sizes = {f"t{i}": (500_000, 64) for i in range(8)}
     sharders = [EmbeddingBagCollectionSharder()]

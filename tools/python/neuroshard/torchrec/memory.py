@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
+import torch
 from fbgemm_gpu.split_embedding_configs import EmbOptimType
 from torch import nn
 from torchrec.distributed.planner.types import Shard, ShardingOption, Topology
@@ -89,6 +90,26 @@ class MemoryCounter:
                 assert shard.rank is not None
                 used[shard.rank] += self.shard_bytes(option, shard)
         return used
+
+    def beyond_own_width(self, options: Sequence[ShardingOption]) -> list[int]:
+        """Bytes on each rank that estimates of caches lack: FBGEMM gives every row the room of the widest in its cache,
+        which tables of a module share that are sharded alike and of a type."""
+        shards: dict[tuple[int, str, str, torch.dtype], list[tuple[int, float]]] = {}
+        for option in options:
+            if option.compute_kernel != CACHED:
+                continue
+            assert option.cache_load_factor is not None
+            for shard in option.shards:
+                assert shard.rank is not None
+                rows, columns = shard.size
+                column_bytes = option.cache_load_factor * rows * option.tensor.element_size()
+                cache = (shard.rank, option.module[0], option.sharding_type, option.tensor.dtype)
+                shards.setdefault(cache, []).append((columns, column_bytes))
+        beyond = [0.0] * self._world_size
+        for (rank, *_), sharing in shards.items():
+            widest = max(columns for columns, _ in sharing)
+            beyond[rank] += sum((widest - columns) * column_bytes for columns, column_bytes in sharing)
+        return [int(of_rank) for of_rank in beyond]
 
     def load_factor_of(self, option: ShardingOption) -> float | None:
         """That of caches which `fused_params` of the sharder name."""

@@ -581,6 +581,16 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
                 f"neuroshard keeps {', '.join(by_choice)} in host memory, cached on the devices (fused_uvm_caching), since "
                 "HBM has no room for all tables"
             )
+        host = self._iteration.host_memory
+        if in_host and host is not None and not host.prefetch:
+            beyond = model.memory.beyond_own_width(chosen.options)
+            lacking = [more + used - room for more, used, room in zip(beyond, model.memory.used(chosen.options), rooms)]
+            most = max(range(len(lacking)), key=lacking.__getitem__)
+            if lacking[most] > 0:
+                self._warned.warn(
+                    f"rank {most} lacks {lacking[most] / 2**30:.2f} GiB of HBM: FBGEMM gives all rows of a cache the room of "
+                    "its widest table; fused_params with prefetch_pipeline keep tables of different widths apart"
+                )
         unasked = {t.full_name for t in tables if not t.is_named(DATA_PARALLEL, self._constraints or {})}
         replicated = sorted(
             name
