@@ -3,6 +3,7 @@
 import html
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -367,7 +368,7 @@ def test_weights() -> None:
 def test_weights_of_hardware_that_none_were_trained_on() -> None:
     weights = ns.Weights.builtin("b200")
     assert weights is ns.Weights.builtin("b200")
-    assert "scaled from h200: on costs held back compute is off by 2." in weights.metadata["source"]
+    assert re.search(r"scaled from h200: on costs held back compute is off by [1-2]\.\d %", weights.metadata["source"])
     links = ns.NodeLinks(in_node_gb_s=31.5, between_nodes_gb_s=12.5, host_gb_s=72.0)
     mine = ns.Hardware(700.0, 48.0, 70, 1.5, links, name="mine", devices_per_node=4)
     own = ns.Weights.builtin(mine)
