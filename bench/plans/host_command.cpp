@@ -1,6 +1,5 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cmath>
 #include <memory>
 #include <ostream>
 #include <string>
@@ -11,6 +10,7 @@
 #include "bench/inputs/plan_cases.h"
 #include "bench/machine/machine_context.h"
 #include "bench/markdown_table.h"
+#include "bench/statistics.h"
 #include "core/tables/row_popularity.h"
 #include "neuroshard/error.h"
 #include "neuroshard/planner.h"
@@ -212,11 +212,9 @@ class Ratios {
 
  private:
   [[nodiscard]] static std::string of(const std::vector<double>& ratios) {
-    double sum = 0.0;
-    for (const double ratio : ratios) sum += std::log(ratio);
     const auto [least, most] = std::ranges::minmax(ratios);
-    return three_digits(std::exp(sum / static_cast<double>(ratios.size()))) + " (" +
-           three_digits(least) + " to " + three_digits(most) + ")";
+    return three_digits(geometric_mean(ratios)) + " (" + three_digits(least) + " to " +
+           three_digits(most) + ")";
   }
 
   std::vector<double> fetch_;
@@ -234,12 +232,11 @@ void report_hosts(const HostOptions& options, std::ostream& out) {
   MarkdownTable table({"case", "devices", "GiB", "whole", "one", "least", "plan", "plan / least",
                        "static: fetch ms", "cost ms", "whole ms", "one ms", "recshard ms",
                        "lru: fetch ms", "cost ms", "search ms"});
-  double times = 0.0;
-  double over = 0.0;
+  std::vector<double> times;
+  std::vector<double> over;
   Ratios of_whole;
   Ratios of_one;
   Ratios of_recshard;
-  int planned = 0;
   const HostMemory host{.bytes = bytes_from_gib(kHostGib), .link_gb_s = options.link_gb_s};
   for (const auto& [name, task] :
        table_set_cases(options.cases.folder, options.cases.names, options.cases.devices,
@@ -264,9 +261,8 @@ void report_hosts(const HostOptions& options, std::ostream& out) {
         const double of_plan = shares.of_plan(*result.plan, result.cost);
         cells.push_back(percent(of_plan));
         cells.push_back(three_digits(of_plan / least));
-        times += std::log(std::min(whole, one) / of_plan);
-        over += std::log(of_plan / least);
-        ++planned;
+        times.push_back(std::min(whole, one) / of_plan);
+        over.push_back(of_plan / least);
       }
       cells.push_back(three_digits(most_fetch_ms(result.cost)));
       cells.push_back(three_digits(result.cost.cost_ms));
@@ -291,12 +287,12 @@ void report_hosts(const HostOptions& options, std::ostream& out) {
     table.add_row(std::move(cells));
   }
   out << context_block(machine_context()) << '\n' << table.str();
-  if (planned == 0) return;
-  out << "\nGeometric means of " << planned << " cases: plans have "
-      << three_digits(std::exp(times / planned))
+  if (times.empty()) return;
+  out << "\nGeometric means of " << times.size() << " cases: plans have "
+      << three_digits(geometric_mean(times))
       << " times fewer bytes of lookups from hosts than the better of whole tables and one ratio, "
          "and "
-      << three_digits(std::exp(over / planned))
+      << three_digits(geometric_mean(over))
       << " times the least.\n\nSum of all devices' fetching and cost, over those of the plans with "
          "static rows:\n\n"
       << of_whole.text("whole tables") << of_one.text("one ratio") << of_recshard.text("RecShard");

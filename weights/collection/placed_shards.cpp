@@ -36,6 +36,7 @@ class DrawnPlan {
         width_(static_cast<std::size_t>(backend.embedding_width())),
         devices_(std::size_t{2} << random.below(kDeviceOctaves)),
         sums_(devices_ * width_, 0.0F),
+        moved_sums_(2 * width_),
         cost_ms_(devices_, 0.0F) {
     const OperatorFeatures of_table(backend.table_features(), static_cast<double>(served));
     std::vector<float> features;
@@ -116,8 +117,7 @@ class DrawnPlan {
     const std::size_t from = slice.device;
     Slice part = slice;
     if (is_cut) ++part.level;
-    AlignedVector<float> sums(2 * width_);
-    float* const after = sums.data();
+    float* const after = moved_sums_.data();
     std::copy_n(sum_of(from), width_, after);
     std::copy_n(sum_of(to), width_, after + width_);
     add(after, slice, -1.0F);
@@ -128,7 +128,7 @@ class DrawnPlan {
       add(after, slices_[other], 1.0F);
     }
     std::array<float, 2> ms;
-    models_.compute(sums, ms);
+    models_.compute(moved_sums_, ms);
     const auto squares = [](float a, float b) { return a * a + b * b; };
     if (squares(ms[0], ms[1]) >= squares(cost_ms_[from], cost_ms_[to])) return;
     std::copy_n(after, width_, sum_of(from));
@@ -155,6 +155,7 @@ class DrawnPlan {
   std::vector<Slice> slices_;
   AlignedVector<float> embeddings_;  ///< [tables, levels, embedding width]
   AlignedVector<float> sums_;        ///< [devices, embedding width]
+  AlignedVector<float> moved_sums_;  ///< [2, embedding width]: of two devices after a move.
   std::vector<float> cost_ms_;       ///< [devices]
 };
 
