@@ -309,7 +309,7 @@ std::optional<PlanResult> Planner::Impl::plan_in_hbm(const Task& task, const Pla
   const auto waits = [](const Table& table) { return table.rules.hbm_share > 0.0; };
   if (task.host.bytes == 0 || std::ranges::any_of(task.tables, waits)) return std::nullopt;
   Task in_hbm = task;
-  drop_host_memory(in_hbm);
+  set_host_memory(in_hbm, 0);
   if (total_bytes(in_hbm) > total_room_bytes(in_hbm)) return std::nullopt;
   PlanResult result = plan_anew(in_hbm, with_half_the_time(request), effort, alone);
   if (!result.plan) return std::nullopt;

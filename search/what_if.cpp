@@ -8,15 +8,24 @@
 namespace neuroshard {
 namespace {
 
+/// Whether plans of `other` are plans of `variant`, too.
+bool has_room_of(const TaskVariant& variant, const TaskVariant& other) {
+  if (variant.devices != other.devices) return false;
+  if (variant.memory_bytes < other.memory_bytes) return false;
+  return variant.host_bytes == other.host_bytes ||
+         (variant.host_bytes && other.host_bytes && *variant.host_bytes > *other.host_bytes);
+}
+
 bool has_plan(const PlanOutcome& outcome) { return outcome && outcome->plan; }
 
-/// Puts the plan of `other` in place of that of `outcome` if it is cheaper.
-void take_if_cheaper(PlanOutcome& outcome, const PlanOutcome& other) {
+/// Puts the plan of `other` in place of that of `outcome`, which is of `task`, if it is cheaper.
+void take_if_cheaper(const Planner& planner, const Task& task, PlanOutcome& outcome,
+                     const PlanOutcome& other) {
   if (!outcome || !has_plan(other)) return;
   if (has_plan(outcome) && outcome->cost.slowest_ms() <= other->cost.slowest_ms()) return;
   PlanResult result = std::move(outcome).value();
   result.plan = other->plan;
-  result.cost = other->cost;
+  result.cost = planner.simulate(task, *other->plan);  // Caches of rows may be larger than there.
   result.infeasible.reset();
   outcome = std::move(result);
 }
@@ -28,6 +37,7 @@ Task task_with(const Task& task, const TaskVariant& variant) {
   if (variant.devices != task.devices) changed.device_list.clear();
   changed.devices = variant.devices;
   set_memory(changed, variant.memory_bytes);
+  if (variant.host_bytes) set_host_memory(changed, *variant.host_bytes);
   return changed;
 }
 
@@ -41,11 +51,13 @@ std::vector<PlanOutcome> plan_variants(const Planner& planner, const Task& task,
   std::vector<std::size_t> order(variants.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::ranges::stable_sort(order, {}, [&](std::size_t i) {
-    return std::tuple(variants[i].devices, variants[i].memory_bytes);
+    return std::tuple(variants[i].devices, variants[i].memory_bytes, variants[i].host_bytes);
   });
   for (std::size_t i = 1; i < order.size(); ++i) {
-    if (variants[order[i - 1]].devices != variants[order[i]].devices) continue;
-    take_if_cheaper(outcomes[order[i]], outcomes[order[i - 1]]);
+    for (std::size_t j = 0; j < i; ++j) {
+      if (!has_room_of(variants[order[i]], variants[order[j]])) continue;
+      take_if_cheaper(planner, tasks[order[i]], outcomes[order[i]], outcomes[order[j]]);
+    }
   }
   return outcomes;
 }

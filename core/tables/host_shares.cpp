@@ -20,10 +20,13 @@ HostMemory stated_host(const Task& task, std::size_t device) {
   return host;
 }
 
-void drop_host_memory(Task& task) {
-  task.host = {};
+void set_host_memory(Task& task, std::int64_t host_bytes) {
+  task.host.bytes = host_bytes;
+  if (host_bytes == 0) task.host = {};
   for (Device& device : task.device_list) {
-    device.host_bytes = device.ssd_bytes = 0;
+    device.host_bytes = 0;
+    if (host_bytes > 0) continue;
+    device.ssd_bytes = 0;
     device.host_link_gb_s = device.ssd_gb_s = 0.0;
   }
 }

@@ -21,9 +21,6 @@ namespace neuroshard {
 /// As the task states it for all devices, and for this one.
 [[nodiscard]] HostMemory stated_host(const Task& task, std::size_t device);
 
-/// Leaves HBM alone.
-void drop_host_memory(Task& task);
-
 /// Host memory of a device: an equal part of its node's, if that is stated.
 [[nodiscard]] std::int64_t even_host_bytes(const Task& task, std::size_t device);
 

@@ -105,6 +105,17 @@ ns_status ns_task_set_memory(ns_task* task, int64_t bytes_per_device) {
   });
 }
 
+ns_status ns_task_set_host_memory(ns_task* task, int64_t bytes) {
+  return guarded([&] {
+    Task& changed = required(task, "task").task;
+    if (bytes < 0) {
+      throw Error("bytes is " + std::to_string(bytes) + "; give the host memory, or 0 for none");
+    }
+    set_host_memory(changed, bytes);
+    return NS_OK;
+  });
+}
+
 void ns_task_free(ns_task* task) { delete task; }
 
 ns_status ns_task_check_plan(const ns_task* task, const char* json, size_t length) {

@@ -74,6 +74,19 @@ def test_variants_are_plans_for_other_devices() -> None:
     assert isinstance(error, ns.Error)
 
 
+def test_variants_may_have_other_host_memory() -> None:
+    task = on_devices(random_task(3), 2, 1)
+    task.memory_bytes = sum(table.size_bytes for table in task.tables) // 4
+    task.host_memory = ns.HostMemory(1, link_gb_s=25.0)
+    none, small, large = ns.Planner(threads=1).plan_variants(
+        task, [(2, task.memory_bytes, 0), (2, task.memory_bytes), (2, task.memory_bytes, 64 * GIB)]
+    )
+    assert isinstance(none, ns.PlanResult) and none.plan is None
+    assert isinstance(small, ns.PlanResult) and small.plan is None
+    assert isinstance(large, ns.PlanResult) and large.plan is not None
+    assert large.task.host_memory is not None and large.task.host_memory.bytes == 64 * GIB
+
+
 def test_check_lists_everything_that_is_wrong() -> None:
     task = random_task(4)
     plan = ns.plan(task).plan

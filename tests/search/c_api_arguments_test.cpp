@@ -97,6 +97,24 @@ TEST(CApi, ATaskMayLeaveDevicesToTheCaller) {
   EXPECT_NE(plan_of(planner, task), nullptr);
 }
 
+TEST(CApi, HostMemoryMayBeOther) {
+  const auto planner = new_planner();
+  const auto task = task_from(
+      R"({"format": "neuroshard.task", "version": 1, "devices": 2, "memory_gb": 0.1,
+          "host_memory": {"gb": 0.1, "link_gb_s": 25},
+          "tables": [{"row": 4000000, "dim": 64, "pooling_factor": 1}]})");
+  plan_of(planner, task, {}, NS_INFEASIBLE);
+  EXPECT_EQ(ns_task_set_host_memory(task.get(), -1), NS_INVALID_INPUT);
+  EXPECT_THAT(ns_last_error(), HasSubstr("bytes is -1"));
+  EXPECT_EQ(ns_task_set_host_memory(task.get(), 1 << 30), NS_OK);
+  EXPECT_NE(plan_of(planner, task), nullptr);
+  EXPECT_EQ(ns_task_set_host_memory(task.get(), 0), NS_OK);
+  plan_of(planner, task, {}, NS_INFEASIBLE);
+  EXPECT_EQ(ns_task_set_host_memory(task.get(), 1 << 30), NS_OK);
+  EXPECT_EQ(plan_of(planner, task, {}, NS_INVALID_INPUT), nullptr);
+  EXPECT_THAT(ns_last_error(), HasSubstr("link_gb_s"));
+}
+
 TEST(CApi, NullIsAnErrorOrNothing) {
   const auto planner = new_planner();
   const auto task = task_from(kTask);
@@ -110,6 +128,7 @@ TEST(CApi, NullIsAnErrorOrNothing) {
   EXPECT_EQ(ns_task_from_json(kTask, std::strlen(kTask), nullptr), NS_INVALID_INPUT);
   EXPECT_EQ(ns_task_set_devices(nullptr, 1), NS_INVALID_INPUT);
   EXPECT_EQ(ns_task_set_memory(nullptr, 1), NS_INVALID_INPUT);
+  EXPECT_EQ(ns_task_set_host_memory(nullptr, 1), NS_INVALID_INPUT);
   EXPECT_EQ(ns_task_check_plan(nullptr, "", 0), NS_INVALID_INPUT);
   EXPECT_EQ(ns_task_check_plan(task.get(), nullptr, 0), NS_INVALID_INPUT);
   EXPECT_EQ(ns_task_list_problems(nullptr, "", 0, &json), NS_INVALID_INPUT);

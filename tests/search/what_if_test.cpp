@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "golden.h"
+#include "hosted_task.h"
 #include "neuroshard/plan_check.h"
 #include "neuroshard/weights.h"
 #include "repetitions.h"
@@ -77,6 +78,65 @@ TEST(WhatIf, MoreMemoryIsNeverDearer) {
     }
   }
   EXPECT_TRUE(taken_over > 0 || testing::kFewTasks);  // Else the rule was not put to the test.
+}
+
+TEST(WhatIf, MoreHostMemoryIsNeverDearer) {
+  const Planner planner(builtin_weights(), {.effort = Effort::kFast, .threads = 1});
+  for (std::uint64_t seed = 0; seed < testing::drawn_tasks(4); ++seed) {
+    SCOPED_TRACE(seed);
+    const Task task = testing::hosted_task(seed, 0.4);
+    std::vector<TaskVariant> variants;
+    for (const std::int64_t share : {0, 6, 2, 3, 1}) {
+      for (const std::int64_t memory : {2, 3, 1, 6}) {
+        variants.push_back({.devices = task.devices,
+                            .memory_bytes = memory * task.memory_bytes / 2,
+                            .host_bytes = share * task.host.bytes / 6});
+      }
+    }
+    const std::vector<PlanOutcome> outcomes = plan_variants(planner, task, variants);
+    int planned = 0;
+    for (std::size_t i = 0; i < variants.size(); ++i) {
+      ASSERT_TRUE(outcomes[i]);
+      const Task with = task_with(task, variants[i]);
+      EXPECT_EQ(with.host.bytes, variants[i].host_bytes);
+      for (std::size_t j = 0; j < variants.size(); ++j) {
+        if (variants[i].memory_bytes > variants[j].memory_bytes) continue;
+        if (variants[i].host_bytes > variants[j].host_bytes || !outcomes[i]->plan) continue;
+        ASSERT_TRUE(outcomes[j]->plan);
+        EXPECT_GE(outcomes[i]->cost.cost_ms, outcomes[j]->cost.cost_ms);
+      }
+      if (!outcomes[i]->plan) continue;
+      ++planned;
+      EXPECT_THAT(check_plan(*outcomes[i]->plan, with), IsEmpty());
+      EXPECT_TRUE(outcomes[i]->cost.fits_memory);
+      EXPECT_EQ(outcomes[i]->cost.cost_ms, planner.simulate(with, *outcomes[i]->plan).cost_ms);
+      const PlanResult alone = planner.plan(with);
+      EXPECT_TRUE(!alone.plan || outcomes[i]->cost.cost_ms <= alone.cost.cost_ms);
+    }
+    EXPECT_GE(planned, 12);
+    EXPECT_LT(planned, 20);  // Without host memory there are none that fit.
+  }
+}
+
+TEST(WhatIf, HostMemoryIsTheTasksUnlessItIsStated) {
+  Task task = testing::hosted_task(0, 0.4);
+  task.device_list.assign(static_cast<std::size_t>(task.devices),
+                          {.memory_bytes = task.memory_bytes, .host_link_gb_s = 3.0});
+  task.device_list[1].host_bytes = 7;
+  const Task same = task_with(task, {task.devices, task.memory_bytes});
+  EXPECT_EQ(same.host, task.host);
+  EXPECT_EQ(same.device_list[1].host_bytes, 7);
+  const Task other = task_with(task, {task.devices, task.memory_bytes, 100});
+  EXPECT_EQ(other.host.bytes, 100);
+  EXPECT_EQ(other.device_list[1].host_bytes, 0);
+  EXPECT_EQ(other.device_list[1].host_link_gb_s, 3.0);
+  const Task none = task_with(task, {task.devices, task.memory_bytes, 0});
+  EXPECT_EQ(none.host, HostMemory{});
+  EXPECT_EQ(none.device_list[1].host_link_gb_s, 0.0);
+  const std::vector<TaskVariant> negative = {{task.devices, task.memory_bytes, -1}};
+  const std::vector<PlanOutcome> refused = plan_variants(fast_planner(), task, negative);
+  ASSERT_FALSE(refused[0]);
+  EXPECT_THAT(refused[0].error().what(), HasSubstr("gb is"));
 }
 
 TEST(WhatIf, NoVariantsNoOutcomes) {

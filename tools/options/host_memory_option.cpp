@@ -1,12 +1,12 @@
 #include "tools/options/host_memory_option.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string_view>
 
 #include "core/base/message_text.h"
 #include "core/tables/host_memory_fields.h"
-#include "core/tables/host_shares.h"
 #include "neuroshard/error.h"
 #include "tools/options/stated_fields.h"
 
@@ -16,7 +16,8 @@ namespace {
 constexpr FieldsOption kHostMemoryOption{
     "--host-memory",
     "Host memory for rows that HBM has no room for, in place of the task file's: gb for each "
-    "device or node_gb for each node, link_gb_s, policy (lru, static), prefetch; ssd_gb and "
+    "device or node_gb for each node (several in what-ifs), link_gb_s, policy (lru, static), "
+    "prefetch; ssd_gb and "
     "ssd_gb_s of a device's SSD, e.g. gb=300,link_gb_s=25",
     "FIELD=VALUE,..."};
 
@@ -25,6 +26,8 @@ double host_number(std::string_view name, std::string_view text) {
   throw Error(std::string(name) + " is '" + printable(text) + "', no number; give e.g. " +
               std::string(name) + "=25");
 }
+
+bool is_size(std::string_view name) { return name == kHostGbField || name == kHostNodeGbField; }
 
 std::int64_t host_bytes(std::string_view name, std::string_view text) {
   const double gib = host_number(name, text);
@@ -36,13 +39,11 @@ void set_host_field(std::string_view name, std::optional<std::string_view> value
   const std::string_view text = value.value_or("");
   HostMemory& host = task.host;
   for (Device& device : task.device_list) {
-    if (name == kHostGbField || name == kHostNodeGbField) device.host_bytes = 0;
     if (name == kHostLinkField) device.host_link_gb_s = 0.0;
     if (name == kSsdGbField) device.ssd_bytes = 0;
     if (name == kSsdRateField) device.ssd_gb_s = 0.0;
   }
-  if (name == kHostGbField || name == kHostNodeGbField) {
-    host.bytes = host_bytes(name, text);
+  if (is_size(name)) {
     host.of_node = name == kHostNodeGbField;
   } else if (name == kSsdGbField) {
     host.ssd_bytes = host_bytes(name, text);
@@ -68,7 +69,29 @@ void add_host_memory_option(const command_line::OptionGroup& group,
   add_fields_option(group, kHostMemoryOption, stated);
 }
 
+std::vector<std::int64_t> host_sizes(const std::vector<std::string>& stated) {
+  std::vector<std::int64_t> sizes;
+  std::string_view first;
+  bool differ = false;
+  apply_fields(
+      kHostMemoryOption, stated,
+      [&](std::string_view name, std::optional<std::string_view> value) {
+        if (!is_size(name)) return;
+        if (first.empty()) first = name;
+        differ = differ || name != first;
+        sizes.push_back(host_bytes(name, value.value_or("")));
+      },
+      [&] {
+        return differ ? std::optional(std::string(kHostGbField) + " is of each device and " +
+                                      kHostNodeGbField + " of each node; give one of them")
+                      : std::nullopt;
+      });
+  return sizes;
+}
+
 void apply_host_memory(const std::vector<std::string>& stated, Task& task) {
+  const std::vector<std::int64_t> sizes = host_sizes(stated);
+  if (!sizes.empty()) task.host.bytes = std::ranges::max(sizes);
   apply_fields(
       kHostMemoryOption, stated,
       [&](std::string_view name, std::optional<std::string_view> value) {
@@ -76,7 +99,7 @@ void apply_host_memory(const std::vector<std::string>& stated, Task& task) {
       },
       [&] { return host_memory_problem_of(task.host); });
   if (stated.empty()) return;
-  if (task.host.bytes == 0) drop_host_memory(task);
+  if (!sizes.empty() || task.host.bytes == 0) set_host_memory(task, task.host.bytes);
   if (task.host.ssd_bytes > 0) return;
   for (Device& device : task.device_list) {
     device.ssd_bytes = 0;

@@ -118,8 +118,7 @@ Task complete_task(const TaskFile& file, const TaskOptions& options) {
   apply_overlap(options.overlap, task.overlap);
   apply_host_memory(options.host_memory, task);
   options.memory.apply(task);
-  const bool several = options.devices.size() > 1 || options.memory_gb.size() > 1;
-  if (!several) validate(task, file.where);
+  if (!options.asks_what_if()) validate(task, file.where);
   return task;
 }
 
@@ -147,6 +146,9 @@ void require_ranges(const TaskOptions& options) {
   apply_overlap(options.overlap, any_overlap);
   Task any_host{.host = {.bytes = 1, .link_gb_s = 1.0}};
   apply_host_memory(options.host_memory, any_host);
+  if (!options.lists && options.asks_what_if()) {
+    throw Error("--host-memory: several sizes are for what-ifs of neuroshard plan; give one");
+  }
   options.memory.require_ranges();
 }
 
@@ -169,6 +171,10 @@ void add_link_options(const command_line::OptionGroup& group, NodeLinks& links) 
 
 }  // namespace
 
+bool TaskOptions::asks_what_if() const {
+  return devices.size() > 1 || memory_gb.size() > 1 || host_sizes(host_memory).size() > 1;
+}
+
 std::int64_t memory_of_option(double gib) {
   try {
     const std::int64_t bytes = bytes_from_gib(gib);
@@ -181,6 +187,7 @@ std::int64_t memory_of_option(double gib) {
 }
 
 void add_task_options(CLI::App& command, TaskOptions& options, DeviceLists lists) {
+  options.lists = lists == DeviceLists::kYes;
   const command_line::OptionGroup group(command, "Task");
   group.add("--task", "FILE", options.task, "Task file (docs/task_format.md); -: standard input");
   group.add("--tables", "FILE", options.tables,
@@ -190,15 +197,14 @@ void add_task_options(CLI::App& command, TaskOptions& options, DeviceLists lists
             "Only this line of --tasks, counted from 0 (default: all of them)");
   const auto add = [&](const char* name, auto& values, const std::string& help, const char* type) {
     CLI::Option* const option = group.add(name, type, values, help);
-    if (lists == DeviceLists::kYes) {
+    if (options.lists) {
       option->delimiter(',')->allow_extra_args(false);
     } else {
       option->expected(1);
     }
   };
-  const std::string several = lists == DeviceLists::kYes
-                                  ? "; several, with commas: one plan per combination (one task)"
-                                  : "";
+  const std::string several =
+      options.lists ? "; several, with commas: one plan per combination (one task)" : "";
   add("--devices", options.devices, "Number of devices, in place of the task file's" + several,
       "D");
   add("--memory-gb", options.memory_gb, "GiB of each device, in place of the task file's" + several,
@@ -249,7 +255,8 @@ LoadedTasks load_tasks(const TaskOptions& options, const std::string& hardware) 
     }
     if (const std::string stated = host_memory_text(task.host, task.device_list);
         !error && !stated.empty()) {
-      loaded.notes.push_back("host memory: " + stated);
+      const bool several = host_sizes(options.host_memory).size() > 1;
+      loaded.notes.push_back((several ? "host memory, at most: " : "host memory: ") + stated);
     }
     loaded.tasks.push_back(std::move(task));
     loaded.errors.push_back(std::move(error));

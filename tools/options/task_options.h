@@ -32,12 +32,16 @@ struct TaskOptions {
   std::vector<std::string> levels;       ///< Levels of links, "576:12.5", ..., likewise.
   std::vector<std::string> exchange;     ///< "forward=fp16", ..., likewise.
   std::vector<std::string> overlap;      ///< "ids", "dense_ms=3", ..., likewise.
-  std::vector<std::string> host_memory;  ///< "gb=300", ..., likewise.
+  std::vector<std::string> host_memory;  ///< "gb=300", ..., likewise. Several sizes: what-ifs.
+  bool lists =
+      false;  ///< Whether there may be several of these. Not an option of the command line.
   MemoryOptions memory;
+
+  [[nodiscard]] bool asks_what_if() const;
 };
 
 enum class DeviceLists { kNo, kYes };
-/// `lists`: whether --devices and --memory-gb take several values.
+/// `lists`: whether --devices, --memory-gb and sizes of --host-memory take several values.
 void add_task_options(CLI::App& command, TaskOptions& options,
                       DeviceLists lists = DeviceLists::kNo);
 
@@ -57,8 +61,8 @@ struct LoadedTasks {
 /// many devices share a node have as many as the hardware.
 ///
 /// At least one valid task. Throws Error if the options do not fit together, a file cannot be used,
-/// or no task is valid. If there are several devices or sizes of memory, tasks have the first, and
-/// are not validated: other numbers may be valid.
+/// or no task is valid. What-ifs have the first of several devices and sizes of memory, and the
+/// largest host memory. They are not validated: other numbers may be valid.
 [[nodiscard]] LoadedTasks load_tasks(const TaskOptions& options, const std::string& hardware = {});
 
 /// Bytes of --memory-gb. Throws Error naming the option.

@@ -111,6 +111,7 @@ int run_plan(const PlanCommand& command, Console& console) {
   const PlannerOptions planner_options = command.search.options();
   const LoadedTasks loaded = load_tasks(command.tasks, command.models.hardware);
   const bool one = loaded.tasks.size() == 1;
+  const bool what_if = command.tasks.asks_what_if();
   require_valid(command, one);
   require_one_for_json(format, loaded.tasks.size(), "task");
   if (command.list_shards && !(one && format == OutputFormat::kTable)) {
@@ -120,23 +121,23 @@ int run_plan(const PlanCommand& command, Console& console) {
       (format != OutputFormat::kJsonl || command.output.empty() || is_device(command.output))) {
     throw Error("--resume keeps the finished lines of --format jsonl --output FILE; give both");
   }
-  if (command.asks_what_if() && !one) {
+  if (what_if && !one) {
     throw Error("several devices or sizes of memory belong to one task; pick one with --index");
   }
-  require_one_plan(command.report, command.beside, one && !command.asks_what_if());
+  require_one_plan(command.report, command.beside, one && !what_if);
   if (!command.report.empty() && command.resume) {
     throw Error("--report and --resume exclude each other; give one of them");
   }
-  if (command.bound && (command.resume || command.asks_what_if())) {
+  if (command.bound && (command.resume || what_if)) {
     throw Error("--bound belongs to one plan; give one number of devices, without --resume");
   }
-  if (!command.svg.empty() && !command.asks_what_if()) {
-    throw Error("--svg draws costs over devices; give several with --devices");
+  if (!command.svg.empty() && !what_if) {
+    throw Error("--svg draws costs over devices or memory; give several with --devices");
   }
   const LoadedModels models = load_models(command.models, loaded.hardware);
-  if (!command.asks_what_if()) require_models_for(models, loaded);
+  if (!what_if) require_models_for(models, loaded);
   const Planner planner(models.models, planner_options);
-  if (command.asks_what_if()) {
+  if (what_if) {
     return plan_what_ifs(command, format, loaded, models, planner, console);
   }
   if (command.resume) return plan_resumably(command, loaded, planner, console);
@@ -174,7 +175,7 @@ void add_plan_command(CLI::App& program, Action& chosen) {
   add_output_options(*command, options->format, options->output);
   const command_line::OptionGroup output(*command, "Output");
   output.add("--svg", "FILE", options->svg,
-             "Also draw costs over devices, to an SVG file (several --devices)");
+             "Also draw costs over devices or memory, to an SVG file (what-ifs)");
   add_report_option(*command, options->report);
   add_beside_option(*command, options->beside);
   output.flag("--list-shards", options->list_shards,

@@ -28,10 +28,6 @@ struct PlanCommand {
   bool list_shards = false;
   bool resume = false;
   bool bound = false;
-
-  [[nodiscard]] bool asks_what_if() const {
-    return tasks.devices.size() > 1 || tasks.memory_gb.size() > 1;
-  }
 };
 
 /// The deadline counts from now.

@@ -5,6 +5,7 @@
 #include "neuroshard/error.h"
 #include "neuroshard/task_models.h"
 #include "neuroshard/what_if.h"
+#include "tools/options/host_memory_option.h"
 #include "tools/planning/batch_end.h"
 #include "tools/planning/plan_command.h"
 #include "tools/planning/variants_report.h"
@@ -12,16 +13,22 @@
 namespace neuroshard::tools {
 namespace {
 
-// All combinations of devices and memory.
+// All combinations of devices, memory and host memory.
 std::vector<TaskVariant> variants_of(const TaskOptions& options, const Task& task) {
   std::vector<int> devices = options.devices;
   if (devices.empty()) devices = {task.devices};
   std::vector<std::int64_t> sizes;
   for (const double gib : options.memory_gb) sizes.push_back(memory_of_option(gib));
   if (sizes.empty()) sizes = {task.memory_bytes};
+  std::vector<std::optional<std::int64_t>> hosts;
+  const std::vector<std::int64_t> host_bytes = host_sizes(options.host_memory);
+  if (host_bytes.size() > 1) hosts.assign(host_bytes.begin(), host_bytes.end());
+  if (hosts.empty()) hosts = {std::nullopt};
   std::vector<TaskVariant> variants;
-  for (const std::int64_t memory_bytes : sizes) {
-    for (const int count : devices) variants.push_back({count, memory_bytes});
+  for (const std::optional<std::int64_t> host : hosts) {
+    for (const std::int64_t memory_bytes : sizes) {
+      for (const int count : devices) variants.push_back({count, memory_bytes, host});
+    }
   }
   return variants;
 }
@@ -30,7 +37,7 @@ void require_what_if_options(const PlanCommand& command, std::span<const TaskVar
   if (command.alternatives || command.list_shards || command.resume) {
     throw Error(
         "--alternatives, --list-shards and --resume belong to one number of devices and "
-        "one size of memory; leave them out, or give one of each");
+        "one size of each memory; leave them out, or give one of each");
   }
   for (const TaskVariant& variant : variants) {
     if (variant.devices >= 1) continue;

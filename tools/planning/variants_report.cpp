@@ -1,8 +1,14 @@
 #include "tools/planning/variants_report.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <ranges>
+#include <span>
+#include <tuple>
+#include <utility>
 
 #include "core/tables/stated_gib.h"
 #include "neuroshard/column_halvings.h"
@@ -26,6 +32,8 @@ int slices_of(const PlanCost& cost) {
   for (const DeviceCost& device : cost.devices) slices += device.slices;
   return slices;
 }
+
+bool has_plan(const PlanOutcome& outcome) { return outcome && outcome->plan; }
 
 /// Why there is no plan.
 std::string reason_of(const PlanOutcome& outcome) {
@@ -62,7 +70,8 @@ void add_plan(Json& json, const Plan& plan) {
 
 Json variant_json(const TaskVariant& variant, const PlanOutcome& outcome) {
   Json json = {{"devices", variant.devices}, {"memory_gb", stated_gib(variant.memory_bytes)}};
-  if (!outcome || !outcome->plan) {
+  if (variant.host_bytes) json["host_gb"] = stated_gib(*variant.host_bytes);
+  if (!has_plan(outcome)) {
     json["error"] = {{"kind", error_kind_of(outcome)}, {"message", reason_of(outcome)}};
     return json;
   }
@@ -78,6 +87,44 @@ Json variant_json(const TaskVariant& variant, const PlanOutcome& outcome) {
   return json;
 }
 
+std::string host_text(const TaskVariant& variant) {
+  if (!variant.host_bytes) return {};
+  if (*variant.host_bytes == 0) return ", no host memory";
+  return ", hosts of " + format_bytes(*variant.host_bytes);
+}
+
+std::string memory_text(const TaskVariant& variant) {
+  return format_bytes(variant.memory_bytes) + host_text(variant);
+}
+
+/// Indices of `variants`, fewest devices and least memory first; of equals, the first alone.
+std::vector<std::size_t> by_size(std::span<const TaskVariant> variants) {
+  std::map<std::tuple<int, std::int64_t, std::optional<std::int64_t>>, std::size_t> indices;
+  for (std::size_t i = 0; i < variants.size(); ++i) {
+    const auto& [devices, memory_bytes, host_bytes] = variants[i];
+    indices.try_emplace({devices, memory_bytes, host_bytes}, i);
+  }
+  const auto values = std::views::values(indices);
+  return {values.begin(), values.end()};
+}
+
+/// Fewest devices that have a plan: what the cheapest of theirs costs beside the cheapest of all.
+/// Empty if that is one of theirs.
+std::string fewest_devices(const VariantsReport& report) {
+  std::vector<std::size_t> planned = by_size(report.variants);
+  std::erase_if(planned, [&](std::size_t i) { return !has_plan(report.outcomes[i]); });
+  if (planned.empty()) return {};
+  const auto cost_ms = [&](std::size_t i) { return report.outcomes[i]->cost.cost_ms; };
+  const std::size_t cheapest = std::ranges::min(planned, {}, cost_ms);
+  const std::size_t fewest = std::ranges::min(planned, {}, [&](std::size_t i) {
+    return std::pair(report.variants[i].devices, cost_ms(i));
+  });
+  if (report.variants[fewest].devices == report.variants[cheapest].devices) return {};
+  return variant_text(report.variants[fewest]) + " take " +
+         format_number(cost_ms(fewest) / cost_ms(cheapest), 2) + " times as long as " +
+         variant_text(report.variants[cheapest]);
+}
+
 std::string dumped(const Json& json, int indent) {
   return json.dump(indent, ' ', false, Json::error_handler_t::replace);
 }
@@ -86,31 +133,43 @@ std::string dumped(const Json& json, int indent) {
 
 std::string variant_text(const TaskVariant& variant) {
   return counted(static_cast<std::uint64_t>(variant.devices), "device") + " of " +
-         format_bytes(variant.memory_bytes);
+         memory_text(variant);
 }
 
 std::string variants_page(const VariantsReport& report, const TextStyle& style) {
   using enum TextTable::Align;
-  TextTable table({kRight, kRight, kRight, kRight, kRight, kRight, kRight, kLeft});
-  table.add_row(
-      {"devices", "memory", "cost ms", "imbalance", "slices", "fullest", "search ms", ""});
+  // Either all variants say it or none.
+  const bool hosts = !report.variants.empty() && report.variants.front().host_bytes;
+  std::vector<TextTable::Align> columns(hosts ? 8 : 7, kRight);
+  columns.push_back(kLeft);
+  TextTable table(columns);
+  const auto add_row = [&](const std::array<std::string, 2>& devices, const std::string& host,
+                           const std::array<std::string, 6>& more) {
+    std::vector<std::string> row(devices.begin(), devices.end());
+    if (hosts) row.push_back(host);
+    row.insert(row.end(), more.begin(), more.end());
+    table.add_row(row);
+  };
+  add_row({"devices", "memory"}, "hosts",
+          {"cost ms", "imbalance", "slices", "fullest", "search ms", ""});
   std::size_t planned = 0;
   for (std::size_t i = 0; i < report.variants.size(); ++i) {
-    const auto& [devices, memory_bytes] = report.variants[i];
+    const auto& [devices, memory_bytes, host_bytes] = report.variants[i];
     const PlanOutcome& outcome = report.outcomes[i];
-    const std::string count = format_count(static_cast<std::uint64_t>(devices));
-    if (!outcome || !outcome->plan) {
-      table.add_row({count, format_bytes(memory_bytes), "-", "-", "-", "-", "-",
-                     printable(reason_of(outcome))});
+    const std::array<std::string, 2> given = {format_count(static_cast<std::uint64_t>(devices)),
+                                              format_bytes(memory_bytes)};
+    const std::string host = format_bytes(host_bytes.value_or(0));
+    if (!has_plan(outcome)) {
+      add_row(given, host, {"-", "-", "-", "-", "-", printable(reason_of(outcome))});
       continue;
     }
     ++planned;
     const PlanCost& cost = outcome->cost;
-    table.add_row({count, format_bytes(memory_bytes), format_ms(cost.cost_ms),
-                   format_number(imbalance(cost), 3),
-                   format_count(static_cast<std::uint64_t>(slices_of(cost))),
-                   format_bytes(fullest_bytes(cost)), format_ms(outcome->stats.search_ms),
-                   printable(cost.warning)});
+    add_row(given, host,
+            {format_ms(cost.cost_ms), format_number(imbalance(cost), 3),
+             format_count(static_cast<std::uint64_t>(slices_of(cost))),
+             format_bytes(fullest_bytes(cost)), format_ms(outcome->stats.search_ms),
+             printable(cost.warning)});
   }
   std::string text = bold(printable(report.title), style) + ": " +
                      counted(report.task.tables.size(), "table") + ", " +
@@ -118,6 +177,7 @@ std::string variants_page(const VariantsReport& report, const TextStyle& style) 
   const auto add = [&](const char* label, const std::string& line) {
     text += paragraph(label, line, 9, style);
   };
+  if (const std::string least = fewest_devices(report); !least.empty()) add("fewest", least);
   add("planned", format_count(planned) + " of " + counted(report.variants.size(), "variant"));
   add("read", "the task in " + format_ms(report.read_ms) + " ms");
   add("weights", printable(report.weights));
@@ -151,21 +211,42 @@ std::string variants_json_lines(const VariantsReport& report) {
 }
 
 std::string variants_chart(const VariantsReport& report) {
-  std::map<std::int64_t, std::map<int, double>> costs;  // By memory, then devices.
-  for (std::size_t i = 0; i < report.variants.size(); ++i) {
+  const auto several = [&](auto member) {
+    return std::ranges::any_of(report.variants, [&](const TaskVariant& variant) {
+      return variant.*member != report.variants.front().*member;
+    });
+  };
+  const bool over_devices = several(&TaskVariant::devices);
+  const bool over_memory = !over_devices && several(&TaskVariant::memory_bytes);
+  std::map<std::tuple<int, std::int64_t, std::int64_t>, charts::Series> lines;
+  for (const std::size_t i : by_size(report.variants)) {
+    const auto& [devices, memory_bytes, host_bytes] = report.variants[i];
     const PlanOutcome& outcome = report.outcomes[i];
-    if (!outcome || !outcome->plan) continue;
-    costs[report.variants[i].memory_bytes][report.variants[i].devices] = outcome->cost.cost_ms;
+    if (!has_plan(outcome)) continue;
+    const std::string count = counted(static_cast<std::uint64_t>(devices), "device");
+    const std::int64_t host = host_bytes.value_or(0);
+    const double cost_ms = outcome->cost.cost_ms;
+    if (over_devices) {
+      charts::Series& line = lines[{0, memory_bytes, host}];
+      line.name = memory_text(report.variants[i]);
+      line.points.emplace_back(devices, cost_ms);
+    } else if (over_memory) {
+      charts::Series& line = lines[{devices, 0, host}];
+      line.name = count + host_text(report.variants[i]);
+      line.points.emplace_back(gib_from_bytes(memory_bytes), cost_ms);
+    } else {
+      charts::Series& line = lines[{devices, memory_bytes, 0}];
+      line.name = count + " of " + format_bytes(memory_bytes);
+      line.points.emplace_back(gib_from_bytes(host), cost_ms);
+    }
   }
   charts::LineChart chart{.title = printable(report.title),
-                          .x_label = "devices",
+                          .x_label = over_devices  ? "devices"
+                                     : over_memory ? "GiB of each device"
+                                                   : "GiB of hosts",
                           .y_label = "predicted ms per iteration",
                           .series = {}};
-  for (const auto& [memory_bytes, by_devices] : costs) {
-    charts::Series series{.name = format_bytes(memory_bytes), .points = {}};
-    for (const auto& [devices, cost_ms] : by_devices) series.points.emplace_back(devices, cost_ms);
-    chart.series.push_back(std::move(series));
-  }
+  for (const auto& [given, line] : lines) chart.series.push_back(line);
   return draw(std::span<const charts::LineChart>(&chart, 1));
 }
 

@@ -180,6 +180,10 @@ struct Task {
 /// Gives each device so much memory. Base loads of listed devices stay.
 void set_memory(Task& task, std::int64_t memory_bytes);
 
+/// Gives each device, or node if HostMemory::of_node, so much host memory, those with other
+/// figures, too. 0: tables are in HBM alone.
+void set_host_memory(Task& task, std::int64_t host_bytes);
+
 /// Empty if no device has a base load to compute or another speed than 1.
 [[nodiscard]] ComputeOnDevices compute_on_devices(const Task& task);
 

@@ -27,7 +27,7 @@ extern "C" {
 
 /// Version of this interface, which only grows: a program works with a library whose
 /// ns_abi_version() is not below the NS_ABI_VERSION that it was compiled with.
-#define NS_ABI_VERSION 16
+#define NS_ABI_VERSION 17
 int32_t ns_abi_version(void);
 
 /// Version of the library in use, e.g. "0.1.0".
@@ -65,6 +65,9 @@ ns_status ns_task_from_json(const char* json, size_t length, ns_task** task);
 ns_status ns_task_set_devices(ns_task* task, int32_t devices);
 /// Replaces the memory of each device, in bytes. Devices that the task lists keep their base loads.
 ns_status ns_task_set_memory(ns_task* task, int64_t bytes_per_device);
+/// Replaces the host memory of each device in bytes, or of each node if the JSON has node_gb. 0:
+/// HBM alone. Since version 17.
+ns_status ns_task_set_host_memory(ns_task* task, int64_t bytes);
 void ns_task_free(ns_task* task);
 
 /// Cost models and settings of the search.

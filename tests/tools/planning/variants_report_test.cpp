@@ -1,4 +1,4 @@
-// Several --devices and --memory-gb.
+// Several --devices, --memory-gb and sizes of --host-memory.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -12,6 +12,7 @@ namespace neuroshard::tools {
 namespace {
 
 using nlohmann::json;
+using ::testing::AllOf;
 using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -41,6 +42,41 @@ TEST(WhatIfs, GetARowEach) {
   EXPECT_THAT(outcome.out, HasSubstr("planned  5 of 6 variants"));
   EXPECT_THAT(outcome.out, ContainsRegex("read     the task in [0-9.]+ ms"));
   EXPECT_THAT(outcome.out, HasSubstr("weights  built-in weights"));
+}
+
+TEST(WhatIfs, OfHostMemoryAreThoseOfItsSizes) {
+  const TemporaryFolder folder;
+  const auto hosts = [&](std::vector<std::string> more) {
+    more.insert(more.end(), {"--host-memory", "gb=0,gb=2,gb=1,link_gb_s=25"});
+    return what_if(folder, more);
+  };
+  const std::string file = folder / "costs.svg";
+  const Outcome outcome = hosts({"--memory-gb", "0.25,1", "--svg", file});
+  EXPECT_EQ(outcome.code, kExitInfeasible);
+  EXPECT_THAT(outcome.out, ContainsRegex("devices +memory +hosts +cost ms"));
+  EXPECT_THAT(outcome.out, ContainsRegex("\n +2 +256 MiB +0 B +- "));
+  EXPECT_THAT(outcome.out, ContainsRegex("\n +2 +256 MiB +2.00 GiB +[0-9.]+ "));
+  EXPECT_THAT(outcome.out, HasSubstr("planned  5 of 6 variants"));
+  EXPECT_THAT(contents_of(file),
+              AllOf(HasSubstr("GiB of each device"), HasSubstr("2 devices, hosts of 2.00 GiB")));
+  const json document = json::parse(hosts({"--memory-gb", "0.25", "--format", "json"}).out);
+  ASSERT_EQ(document["variants"].size(), 3U);
+  EXPECT_EQ(document["variants"][1]["host_gb"], 2.0);
+  const json alone = json::parse(what_if(folder, {"--memory-gb", "0.25", "--host-memory",
+                                                  "gb=2,link_gb_s=25", "--format", "jsonl"})
+                                     .out);
+  EXPECT_EQ(document["variants"][1]["cost_ms"], alone["cost"]);
+  EXPECT_FALSE(
+      json::parse(what_if(folder, {"--devices", "2,4", "--format", "json"}).out)["variants"][0]
+          .contains("host_gb"));
+  const Outcome fewest = hosts({"--devices", "2,4", "--memory-gb", "1"});
+  EXPECT_THAT(fewest.out,
+              ContainsRegex("fewest   2 devices of 1.00 GiB, .* take 1.[0-9]+ times as"));
+  EXPECT_THAT(what_if(folder, {"--host-memory", "gb=1,node_gb=2,link_gb_s=25"}).err,
+              HasSubstr("--host-memory: gb is of each device and node_gb of each node"));
+  EXPECT_THAT(what_if(folder, {"--host-memory", "gb=1,gb=x,link_gb_s=25"}).err,
+              HasSubstr("--host-memory: gb is 'x'"));
+  EXPECT_THAT(hosts({"--list-shards"}).err, HasSubstr("--list-shards"));
 }
 
 TEST(WhatIfs, JsonHasThePlansOfSinglePlans) {
@@ -180,6 +216,11 @@ TEST(WhatIfs, OtherCommandsTakeOneNumber) {
       "fingerprint", {"--task", folder.write("task.json", kOddlyNamedToy), "--devices", "2,4"});
   EXPECT_EQ(outcome.code, kExitBadInput);
   EXPECT_THAT(outcome.err, HasSubstr("--devices"));
+  const Outcome hosts =
+      run_command("fingerprint", {"--task", folder.write("task.json", kOddlyNamedToy),
+                                  "--host-memory", "gb=1,gb=2,link_gb_s=25"});
+  EXPECT_EQ(hosts.code, kExitBadInput);
+  EXPECT_THAT(hosts.err, HasSubstr("--host-memory: several sizes are for what-ifs"));
 }
 
 }  // namespace

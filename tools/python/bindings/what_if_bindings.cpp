@@ -1,10 +1,13 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
-#include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
 
+#include <tuple>
 #include <utility>
+#include <variant>
 
 #include "neuroshard/what_if.h"
 #include "tools/python/bindings/bindings.h"
@@ -16,15 +19,19 @@ namespace {
 namespace nb = nanobind;
 using nb::literals::operator""_a;
 
+/// Their number, bytes of one, and if given those of its host.
+using Devices =
+    std::variant<std::tuple<int, std::int64_t>, std::tuple<int, std::int64_t, std::int64_t>>;
+
 nb::list plan_variants(const PythonPlanner& planner, const std::shared_ptr<NamedTask>& task,
-                       const std::vector<std::pair<int, std::int64_t>>& variants,
-                       std::optional<double> deadline_ms) {
+                       const std::vector<Devices>& variants, std::optional<double> deadline_ms) {
   PlanRequest request = timed_request(deadline_ms);
   std::vector<TaskVariant> asked;
   std::vector<std::shared_ptr<NamedTask>> tasks;
   std::size_t size = 0;
-  for (const auto& [devices, memory_bytes] : variants) {
-    asked.push_back({devices, memory_bytes});
+  for (const Devices& variant : variants) {
+    asked.push_back(
+        std::visit([](const auto& of) { return std::make_from_tuple<TaskVariant>(of); }, variant));
     tasks.push_back(std::make_shared<NamedTask>(*task));
     tasks.back()->task = task_with(task->task, asked.back());
     size += size_of(tasks.back()->task);
@@ -43,10 +50,11 @@ void bind_what_ifs(nb::class_<PythonPlanner>& planner) {
   planner.def("plan_variants", &plan_variants, "task"_a, "variants"_a, nb::kw_only(),
               "deadline_ms"_a = nb::none(),
               nb::sig("def plan_variants(self, task: Task, variants: "
-                      "collections.abc.Sequence[tuple[int, int]], *, deadline_ms: float | None = "
-                      "None) -> list[PlanResult | Exception]"),
+                      "collections.abc.Sequence[tuple[int, int] | tuple[int, int, int]], *, "
+                      "deadline_ms: float | None = None) -> list[PlanResult | Exception]"),
               "Plans `task` on other devices: a result for each (devices, bytes of one device) of "
-              "`variants`. More memory never costs more.");
+              "`variants`, or (devices, bytes of one device, bytes of host memory) with "
+              "HostMemory.bytes in place of the task's. More memory never costs more.");
 }
 
 }  // namespace neuroshard::python

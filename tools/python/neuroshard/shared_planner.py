@@ -100,7 +100,7 @@ def replan(
 
 def plan_variants(
     task: Task,
-    variants: Sequence[tuple[int, int]],
+    variants: Sequence[tuple[int, int] | tuple[int, int, int]],
     *,
     weights: Weights | None = None,
     effort: str = "default",
@@ -109,7 +109,7 @@ def plan_variants(
     cuts: str | None = None,
     deadline_ms: float | None = None,
 ) -> list[PlanResult | Exception]:
-    """Plans `task` on other (devices, bytes of one device): Planner(...).plan_variants(...)."""
+    """Plans `task` on other (devices, bytes of one device[, bytes of host]): Planner(...).plan_variants(...)."""
     planner = shared_planner(weights, "neuroshard", effort, backend, equal_widths, cuts)
     return planner.plan_variants(task, variants, deadline_ms=deadline_ms)
 

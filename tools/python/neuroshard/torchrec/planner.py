@@ -291,10 +291,10 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
         return self.library.explain(task, cost.plan, rules=rules, deadline_ms=deadline_ms)
 
     def what_if(
-        self, variants: Sequence[tuple[int, int]], *, deadline_ms: float | None = None
+        self, variants: Sequence[tuple[int, int] | tuple[int, int, int]], *, deadline_ms: float | None = None
     ) -> list[PlanResult | Exception]:
-        """Plans the tables of the last plan on other devices: a result for each (ranks, bytes of one). Memory is that
-        of weights, by the library's formulas."""
+        """Plans the tables of the last plan on other devices: a result for each (ranks, bytes of one) or (ranks,
+        bytes of one, bytes of its host). Memory is that of weights, by the library's formulas."""
         return self.library.plan_variants(self._planned()[0], variants, deadline_ms=deadline_ms)
 
     def to_html(self) -> str:
