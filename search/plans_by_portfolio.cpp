@@ -83,12 +83,13 @@ PlanResult Planner::Impl::plan_by_portfolio(const Task& task, const PlanRequest&
     RoomFound room = find_room(*cpu, task, ways, stop);
     impossible = room.impossible;
     consider(std::move(room.plan));
-    if (!found.empty()) {  // It was made without a look at costs.
-      Portfolio at_least = portfolio;
-      at_least.effort = Effort::kFast;
-      const Plan start = *found.best().plan;
-      at_least.improve({&start, 1}, consider, stats);
-    }
+  }
+  // Starts see memory first where little is left.
+  if (!found.empty() && portfolio.is_tight()) {
+    Portfolio at_least = portfolio;
+    at_least.effort = Effort::kFast;
+    const Plan start = *found.best().plan;
+    at_least.improve({&start, 1}, consider, stats);
   }
   if (effort != Effort::kFast && !found.empty()) {
     if (starts.published) {

@@ -55,13 +55,7 @@ constexpr std::chrono::microseconds kTimeOfTable{15};
 // Its plans are priced in the end, which takes so long for each slice.
 constexpr std::chrono::microseconds kTimeOfSlice{1};
 
-/// That tables take of all room.
-double room_share_of(const Task& task) {
-  return static_cast<double>(total_bytes(task)) / static_cast<double>(total_room_bytes(task));
-}
-
-/// `room_share`: as of room_share_of().
-Budget budget_of(Effort effort, std::size_t slices, int devices, double room_share) {
+Budget budget_of(Effort effort, std::size_t slices, int devices, bool is_tight) {
   const double edits = std::min({kEdits + kEditsOfSlice * static_cast<double>(slices), kMostEdits,
                                  kEditsTimesDevices / devices});
   const double few = std::min(1.0, devices / kDevicesOfAllEdits);
@@ -74,7 +68,7 @@ Budget budget_of(Effort effort, std::size_t slices, int devices, double room_sha
   if (effort == Effort::kThorough) {
     budget.chains = kThoroughChains;
     budget.edits *= kTimesForThorough;
-  } else if (room_share > kTightShare) {
+  } else if (is_tight) {
     budget.edits *= kTimesForTight;
   }
   budget.most_edits = effort == Effort::kDefault ? kTimesWhileGaining * usual : budget.edits;
@@ -88,6 +82,11 @@ void add_work_of(const Chain& chain, SearchStats& stats) {
 }
 
 }  // namespace
+
+bool Portfolio::is_tight() const {
+  const auto bytes = static_cast<double>(total_bytes(task));
+  return bytes > kTightShare * static_cast<double>(total_room_bytes(task));
+}
 
 bool Portfolio::in_time_to_begin() const {
   StopCondition to_begin = stop;
@@ -108,8 +107,7 @@ std::optional<Plan> Portfolio::start(const Consider& consider, SearchStats& stat
   Plan nothing;
   nothing.shards.resize(static_cast<std::size_t>(task.devices));
   std::vector<Chain::Settled> rungs;
-  const std::size_t anneal_places =
-      room_share_of(task) > kTightShare ? kAnnealPlacesIfTight : kAnnealPlaces;
+  const std::size_t anneal_places = is_tight() ? kAnnealPlacesIfTight : kAnnealPlaces;
   const auto run_chain = [&](std::size_t more_rungs) {
     Chain chain(backend, canonical, ways, nothing,
                 {.rungs = kRungs, .more_rungs = more_rungs, .anneal_places = anneal_places},
@@ -149,9 +147,8 @@ void Portfolio::improve(std::span<const Plan> plans, const Consider& consider,
   const BundledTask canonical(task, canonical_order(task, ranks));
   std::vector<Plan> starts;
   for (const Plan& plan : plans) starts.push_back(canonical.plan_of_task(plan));
-  const double room_share = room_share_of(task);
-  const Budget of_default = budget_of(Effort::kDefault, slices, task.devices, room_share);
-  Budget budget = budget_of(effort, slices, task.devices, room_share);
+  const Budget of_default = budget_of(Effort::kDefault, slices, task.devices, is_tight());
+  Budget budget = budget_of(effort, slices, task.devices, is_tight());
   // Few neighbours of a plan are within the limits of moves: other courses find others.
   if (moves != nullptr && effort != Effort::kFast && task.devices <= kMostDevicesForTimes) {
     budget.chains *= kTimesForMoves;

@@ -33,6 +33,10 @@ struct Portfolio {
   std::span<const std::uint64_t> ranks{};
 
   using Consider = std::function<void(Plan)>;
+
+  /// Whether tables take so much of all room that few neighbours of a plan fit.
+  [[nodiscard]] bool is_tight() const;
+
   /// Cuts and places everything anew, as a WayLadder says: what Effort::kFast does. Gives plans to
   /// `consider`, as improve() does. Returns the cheapest that settled from
   /// another rung than the cheapest of all did, if any.
