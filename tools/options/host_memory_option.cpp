@@ -17,8 +17,7 @@ constexpr FieldsOption kHostMemoryOption{
     "--host-memory",
     "Host memory for rows that HBM has no room for, in place of the task file's: gb for each "
     "device or node_gb for each node (several in what-ifs), link_gb_s, policy (lru, static), "
-    "prefetch; ssd_gb and "
-    "ssd_gb_s of a device's SSD, e.g. gb=300,link_gb_s=25",
+    "prefetch; ssd_gb and ssd_gb_s of a device's SSD, e.g. gb=300,link_gb_s=25",
     "FIELD=VALUE,..."};
 
 double host_number(std::string_view name, std::string_view text) {

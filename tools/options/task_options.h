@@ -33,8 +33,7 @@ struct TaskOptions {
   std::vector<std::string> exchange;     ///< "forward=fp16", ..., likewise.
   std::vector<std::string> overlap;      ///< "ids", "dense_ms=3", ..., likewise.
   std::vector<std::string> host_memory;  ///< "gb=300", ..., likewise. Several sizes: what-ifs.
-  bool lists =
-      false;  ///< Whether there may be several of these. Not an option of the command line.
+  bool lists = false;  ///< The command takes several of these. Not an option of the command line.
   MemoryOptions memory;
 
   [[nodiscard]] bool asks_what_if() const;
