@@ -6,6 +6,7 @@
 #include <iterator>
 #include <optional>
 #include <set>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -40,7 +41,9 @@ constexpr std::size_t kFewestAnnealed = 200;
 constexpr std::size_t kMostAnnealed = 1500;
 constexpr double kHottestCuts = 0.01;  // First temperature, a share of the cost.
 constexpr double kTwoTables = 0.3;     // Share of the draws that cut two tables otherwise.
-constexpr std::size_t kClimbs = 6;     // So many rungs, which differ in ways, are cut otherwise.
+// One of so many of them is placed in small shards, too.
+constexpr std::size_t kRungsOfSmallShards = 8;
+constexpr std::size_t kClimbs = 6;  // So many rungs, which differ in ways, are cut otherwise.
 // By turns: those cuts first that estimates see as alike, and those of heavy tables. The latter
 // make room, too.
 constexpr std::array kDoubts = {0.3, 3.0};
@@ -251,23 +254,31 @@ void Chain::try_ladder(const StopCondition& stop) {
   if (rungs.empty()) return;
   const std::vector<Built> to_climb = rungs_to_climb(rungs);
   const bool by_heads = built_by_heads_;
-  const auto climb = [&](std::size_t i) {
+  const auto climb = [&](const Built& built, std::size_t i) {
     const std::size_t places_of_builds = by_heads ? kPlacesByHeads
                                          : i == 0 ? kPlacesOfFirstClimb
                                                   : kPlacesOfClimb;
     const std::size_t builds = places_of_builds / places;
-    return climbed(ladder, to_climb[i],
-                   {kDoubts[i % kDoubts.size()], std::min(builds, kMostBuilds)}, stop);
+    return climbed(ladder, built, {kDoubts[i % kDoubts.size()], std::min(builds, kMostBuilds)},
+                   stop);
   };
-  Built first = climb(0);
+  Built first = climb(to_climb.front(), 0);
   if (first.cost_ms < rungs.front().cost_ms) rungs.insert(rungs.begin(), std::move(first));
   const std::size_t few = std::min(rungs.size(), order_.rungs);
   settle_rungs({rungs.data(), few}, 0, stop);
+  const std::vector<WayLadder::Rung> small = ladder.in_small_shards(
+      std::span(of_ladder).first((of_ladder.size() - 1) / kRungsOfSmallShards + 1), stop);
+  if (const std::vector<Built> of_small = build_rungs(small, stop); !of_small.empty()) {
+    const Built& least = of_small.front();
+    const Built after = climb(least, 0);
+    settle_rungs({after.cost_ms < least.cost_ms ? &after : &least, 1},
+                 order_.rungs + order_.more_rungs, stop);
+  }
   if (order_.more_rungs == 0 || !state_.is_whole()) return;
   // More rungs come after all that fewer do.
   settle_whole(stop);
   std::vector<Built> more(rungs.begin() + static_cast<std::ptrdiff_t>(few), rungs.end());
-  for (std::size_t i = 1; i < to_climb.size(); ++i) more.push_back(climb(i));
+  for (std::size_t i = 1; i < to_climb.size(); ++i) more.push_back(climb(to_climb[i], i));
   const std::size_t builds = std::min(order_.anneal_places / places, kMostAnnealed);
   if (builds >= kFewestAnnealed) {
     more.push_back(annealed(ladder, rungs.front(), builds, stop));

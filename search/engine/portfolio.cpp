@@ -64,8 +64,7 @@ Budget budget_of(Effort effort, std::size_t slices, int devices, bool is_tight) 
   if (effort == Effort::kFast) {
     budget.chains = 1;
     budget.edits /= kPartsForFast;
-  }
-  if (effort == Effort::kThorough) {
+  } else if (effort == Effort::kThorough) {
     budget.chains = kThoroughChains;
     budget.edits *= kTimesForThorough;
   } else if (is_tight) {

@@ -48,6 +48,9 @@ constexpr double kMostOfAllRoom = 0.5;
 // Shares of all room that tables may take: what is left makes it easier to place them.
 constexpr std::array kSharesOfRoom = {1.0, 0.95, 0.88};
 
+// Shards of so much of a device's room find places that larger ones do not.
+constexpr std::array kSmallShards = {0.5, 0.3, 0.2};
+
 /// Whether slices that take so many bytes of each device of their places, the largest first, fit
 /// on devices that hold nothing else.
 bool fit_alone(const std::vector<std::int64_t>& slices_bytes, int group, const StatePrices& prices,
@@ -383,13 +386,37 @@ std::vector<WayLadder::Rung> WayLadder::best(std::size_t most, const StopConditi
     if (!any) break;
   }
   std::vector<Rung> with_cuts;
-  for (const Estimate& one : best) {
-    Rung& rung = with_cuts.emplace_back(Rung{.cuts = {}, .prices = one.prices});
-    for (std::size_t t = 0; t < options_.size(); ++t) {
-      rung.cuts.push_back(options_[t][one.chosen[t]].cut);
+  for (const Estimate& one : best) with_cuts.push_back(rung_of(one));
+  return with_cuts;
+}
+
+WayLadder::Rung WayLadder::rung_of(const Estimate& estimate) const {
+  Rung rung{.cuts = {}, .prices = estimate.prices};
+  for (std::size_t t = 0; t < options_.size(); ++t) {
+    rung.cuts.push_back(options_[t][estimate.chosen[t]].cut);
+  }
+  return rung;
+}
+
+std::vector<WayLadder::Rung> WayLadder::in_small_shards(std::span<const Rung> rungs,
+                                                        const StopCondition& stop) const {
+  std::vector<Rung> small;
+  for (const Rung& one : rungs) {
+    for (const double most : kSmallShards) {
+      if (stop.reached()) return small;
+      Prices prices = one.prices;
+      if (!(most < prices.most[kTimes])) continue;
+      prices.most[kTimes] = most;
+      const Estimate estimate = rung(prices, 1.0, nullptr, 0);
+      if (estimate.room_share <= kSharesOfRoom.back()) continue;
+      Rung cut = rung_of(estimate);
+      const auto is_known = [&](const Rung& known) { return known.cuts == cut.cuts; };
+      if (std::ranges::none_of(small, is_known) && std::ranges::none_of(rungs, is_known)) {
+        small.push_back(std::move(cut));
+      }
     }
   }
-  return with_cuts;
+  return small;
 }
 
 std::vector<WayLadder::Estimate> WayLadder::rungs_at(double price_of_blocks,

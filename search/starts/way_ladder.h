@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "neuroshard/stop_condition.h"
@@ -49,6 +50,11 @@ class WayLadder {
   /// At most so many, those first that seem to cost least; fewer at `stop`.
   [[nodiscard]] std::vector<Rung> best(std::size_t most, const StopCondition& stop) const;
 
+  /// Where memory is tight, `rungs` with lower limits of a shard's memory: what estimates do not
+  /// see is whether shards find room. Fewer at `stop`.
+  [[nodiscard]] std::vector<Rung> in_small_shards(std::span<const Rung> rungs,
+                                                  const StopCondition& stop) const;
+
   struct OtherCut {
     std::vector<std::size_t> tables;  ///< Indices of PlanState::tables().
     TableCut cut;
@@ -93,6 +99,7 @@ class WayLadder {
     Loads largest{};
     double room_share = 0.0;  ///< All tables take.
   };
+  [[nodiscard]] Rung rung_of(const Estimate& estimate) const;
   /// Tables that are alike and that a rung cuts alike.
   [[nodiscard]] std::vector<std::vector<std::size_t>> cut_alike(const Rung& rung) const;
   /// All that a price of blocks comes to.

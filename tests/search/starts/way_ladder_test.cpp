@@ -50,18 +50,30 @@ class Climber : private testing::TaskState {
   [[nodiscard]] std::int64_t bytes_of(const WayLadder::Cuts& cuts) {
     std::int64_t bytes = 0;
     for (std::size_t i = 0; i < cuts.size(); ++i) {
+      if (cuts[i].way != Way::kReplica) continue;
+      bytes += catalog.replica_load(tables()[i]).bytes * task().devices;
+    }
+    for_each_shard_bytes(cuts, [&](std::int64_t of_shard) { bytes += of_shard; });
+    return bytes;
+  }
+  [[nodiscard]] std::int64_t largest_shard_bytes(const WayLadder::Cuts& cuts) {
+    std::int64_t largest = 0;
+    for_each_shard_bytes(cuts,
+                         [&](std::int64_t of_shard) { largest = std::max(largest, of_shard); });
+    return largest;
+  }
+
+ private:
+  template <typename Visit>
+  void for_each_shard_bytes(const WayLadder::Cuts& cuts, const Visit& visit) {
+    for (std::size_t i = 0; i < cuts.size(); ++i) {
       const auto& [way, slices] = cuts[i];
-      const int table = tables()[i];
-      if (way == Way::kReplica) {
-        bytes += catalog.replica_load(table).bytes * task().devices;
-        continue;
-      }
-      for (const int width : ways.widths(table, way, slices)) {
-        state.for_each_shard({table, width, way, 0},
-                             [&](int, int shard) { bytes += catalog.load(shard).bytes; });
+      if (way == Way::kReplica) continue;
+      for (const int width : ways.widths(tables()[i], way, slices)) {
+        state.for_each_shard({tables()[i], width, way, 0},
+                             [&](int, int shard) { visit(catalog.load(shard).bytes); });
       }
     }
-    return bytes;
   }
 };
 
@@ -248,6 +260,31 @@ TEST(WayLadder, FitsInTotal) {
   ASSERT_FALSE(rungs.empty());
   EXPECT_LE(tight.bytes_of(rungs.front()), one.devices * memory_bytes);
   EXPECT_LT(replicas(rungs.front()), replicas(with_room.front()));
+}
+
+TEST(WayLadder, SmallShardsAreThoseOfTightMemory) {
+  const auto largest_share = [](Climber& climber, const WayLadder::Cuts& cuts) {
+    return static_cast<double>(climber.largest_shard_bytes(cuts)) /
+           static_cast<double>(climber.task().memory_bytes);
+  };
+  const std::int64_t bytes = total_bytes(tight_task(1));
+  Climber ample(tight_task(std::int64_t{1} << 34));
+  EXPECT_THAT(ample.ladder().in_small_shards(ample.ladder().best(4, {}), {}), IsEmpty());
+  Climber tight(tight_task(bytes / 8 + 1'000'000));
+  const WayLadder ladder = tight.ladder();
+  const std::vector<WayLadder::Rung> rungs = ladder.best(4, {});
+  const std::vector<WayLadder::Rung> small = ladder.in_small_shards(rungs, {});
+  ASSERT_FALSE(small.empty());
+  EXPECT_GT(largest_share(tight, rungs.front().cuts), 0.5);
+  double least = 1.0;
+  for (const WayLadder::Rung& rung : small) {
+    EXPECT_LE(tight.bytes_of(rung.cuts), 8 * tight.task().memory_bytes);
+    EXPECT_LE(largest_share(tight, rung.cuts), 0.5);
+    least = std::min(least, largest_share(tight, rung.cuts));
+    for (const WayLadder::Rung& known : rungs) EXPECT_NE(rung.cuts, known.cuts);
+  }
+  EXPECT_LE(least, 0.2);
+  EXPECT_THAT(ladder.in_small_shards(rungs, StopCondition([] { return true; })), IsEmpty());
 }
 
 TEST(WayLadder, IsTheSameForAnyOrderOfTheTables) {
