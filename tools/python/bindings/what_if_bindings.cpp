@@ -30,8 +30,9 @@ nb::list plan_variants(const PythonPlanner& planner, const std::shared_ptr<Named
   std::vector<std::shared_ptr<NamedTask>> tasks;
   std::size_t size = 0;
   for (const Devices& variant : variants) {
+    const auto stated = [](auto... values) { return TaskVariant{values...}; };
     asked.push_back(
-        std::visit([](const auto& of) { return std::make_from_tuple<TaskVariant>(of); }, variant));
+        std::visit([&](const auto& values) { return std::apply(stated, values); }, variant));
     tasks.push_back(std::make_shared<NamedTask>(*task));
     tasks.back()->task = task_with(task->task, asked.back());
     size += size_of(tasks.back()->task);
