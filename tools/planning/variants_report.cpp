@@ -5,7 +5,6 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <ranges>
 #include <span>
 #include <tuple>
 #include <utility>
@@ -99,13 +98,14 @@ std::string memory_text(const TaskVariant& variant) {
 
 /// Indices of `variants`, fewest devices and least memory first; of equals, the first alone.
 std::vector<std::size_t> by_size(std::span<const TaskVariant> variants) {
-  std::map<std::tuple<int, std::int64_t, std::optional<std::int64_t>>, std::size_t> indices;
+  std::map<std::tuple<int, std::int64_t, std::optional<std::int64_t>>, std::size_t> first;
   for (std::size_t i = 0; i < variants.size(); ++i) {
     const auto& [devices, memory_bytes, host_bytes] = variants[i];
-    indices.try_emplace({devices, memory_bytes, host_bytes}, i);
+    first.try_emplace({devices, memory_bytes, host_bytes}, i);
   }
-  const auto values = std::views::values(indices);
-  return {values.begin(), values.end()};
+  std::vector<std::size_t> indices;
+  for (const auto& [size, index] : first) indices.push_back(index);
+  return indices;
 }
 
 /// Fewest devices that have a plan: what the cheapest of theirs costs beside the cheapest of all.
