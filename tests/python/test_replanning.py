@@ -75,12 +75,15 @@ def test_variants_are_plans_for_other_devices() -> None:
 
 
 def test_variants_may_have_other_host_memory() -> None:
-    task = on_devices(random_task(3), 2, 1)
-    task.memory_bytes = sum(table.size_bytes for table in task.tables) // 4
-    task.host_memory = ns.HostMemory(1, link_gb_s=25.0)
-    none, small, large = ns.Planner(threads=1).plan_variants(
-        task, [(2, task.memory_bytes, 0), (2, task.memory_bytes), (2, task.memory_bytes, 64 * GIB)]
-    )
+    tables = random_task(3).tables
+    memory_bytes = sum(table.rows * table.dim * 4 for table in tables) // 4
+    task = ns.Task(tables, devices=2, memory_bytes=memory_bytes, host_memory=ns.HostMemory(1, 25.0))
+    variants: list[tuple[int, int] | tuple[int, int, int]] = [
+        (2, memory_bytes, 0),
+        (2, memory_bytes),
+        (2, memory_bytes, 64 * GIB),
+    ]
+    none, small, large = ns.Planner(threads=1).plan_variants(task, variants)
     assert isinstance(none, ns.PlanResult) and none.plan is None
     assert isinstance(small, ns.PlanResult) and small.plan is None
     assert isinstance(large, ns.PlanResult) and large.plan is not None
