@@ -386,6 +386,7 @@ std::vector<WayLadder::Rung> WayLadder::best(std::size_t most, const StopConditi
     if (!any) break;
   }
   std::vector<Rung> with_cuts;
+  with_cuts.reserve(best.size());
   for (const Estimate& one : best) with_cuts.push_back(rung_of(one));
   return with_cuts;
 }

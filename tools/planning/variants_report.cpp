@@ -104,6 +104,7 @@ std::vector<std::size_t> by_size(std::span<const TaskVariant> variants) {
     first.try_emplace({devices, memory_bytes, host_bytes}, i);
   }
   std::vector<std::size_t> indices;
+  indices.reserve(first.size());
   for (const auto& [size, index] : first) indices.push_back(index);
   return indices;
 }
