@@ -78,14 +78,15 @@ PlanResult Planner::Impl::plan_by_portfolio(const Task& task, const PlanRequest&
         .backend = *cpu, .task = *least, .ways = ways, .effort = effort, .stop = stop};
     of_least.start(consider, stats);
   }
+  bool sees_memory_first = portfolio.is_tight();
   if (found.empty() && !stop.reached()) {
+    sees_memory_first = true;
     found.begin(SearchStage::kRoom);
     RoomFound room = find_room(*cpu, task, ways, stop);
     impossible = room.impossible;
     consider(std::move(room.plan));
   }
-  // Starts see memory first where little is left.
-  if (!found.empty() && portfolio.is_tight()) {
+  if (!found.empty() && sees_memory_first) {
     Portfolio at_least = portfolio;
     at_least.effort = Effort::kFast;
     const Plan start = *found.best().plan;
