@@ -16,13 +16,11 @@ bool has_room_of(const TaskVariant& variant, const TaskVariant& other) {
          (variant.host_bytes && other.host_bytes && *variant.host_bytes > *other.host_bytes);
 }
 
-bool has_plan(const PlanOutcome& outcome) { return outcome && outcome->plan; }
-
 /// Puts the plan of `other` in place of that of `outcome`, which is of `task`, if it is cheaper.
 void take_if_cheaper(const Planner& planner, const Task& task, PlanOutcome& outcome,
                      const PlanOutcome& other) {
-  if (!outcome || !has_plan(other)) return;
-  if (has_plan(outcome) && outcome->cost.slowest_ms() <= other->cost.slowest_ms()) return;
+  if (!outcome || !other.has_plan()) return;
+  if (outcome.has_plan() && outcome->cost.slowest_ms() <= other->cost.slowest_ms()) return;
   PlanResult result = std::move(outcome).value();
   result.plan = other->plan;
   result.cost = planner.simulate(task, *other->plan);  // Caches of rows may be larger than there.

@@ -32,8 +32,6 @@ int slices_of(const PlanCost& cost) {
   return slices;
 }
 
-bool has_plan(const PlanOutcome& outcome) { return outcome && outcome->plan; }
-
 /// Why there is no plan.
 std::string reason_of(const PlanOutcome& outcome) {
   if (!outcome) return outcome.error().what();
@@ -70,7 +68,7 @@ void add_plan(Json& json, const Plan& plan) {
 Json variant_json(const TaskVariant& variant, const PlanOutcome& outcome) {
   Json json = {{"devices", variant.devices}, {"memory_gb", stated_gib(variant.memory_bytes)}};
   if (variant.host_bytes) json["host_gb"] = stated_gib(*variant.host_bytes);
-  if (!has_plan(outcome)) {
+  if (!outcome.has_plan()) {
     json["error"] = {{"kind", error_kind_of(outcome)}, {"message", reason_of(outcome)}};
     return json;
   }
@@ -113,7 +111,7 @@ std::vector<std::size_t> by_size(std::span<const TaskVariant> variants) {
 /// Empty if that is one of theirs.
 std::string fewest_devices(const VariantsReport& report) {
   std::vector<std::size_t> planned = by_size(report.variants);
-  std::erase_if(planned, [&](std::size_t i) { return !has_plan(report.outcomes[i]); });
+  std::erase_if(planned, [&](std::size_t i) { return !report.outcomes[i].has_plan(); });
   if (planned.empty()) return {};
   const auto cost_ms = [&](std::size_t i) { return report.outcomes[i]->cost.cost_ms; };
   const std::size_t cheapest = std::ranges::min(planned, {}, cost_ms);
@@ -160,7 +158,7 @@ std::string variants_page(const VariantsReport& report, const TextStyle& style) 
     const std::array<std::string, 2> given = {format_count(static_cast<std::uint64_t>(devices)),
                                               format_bytes(memory_bytes)};
     const std::string host = format_bytes(host_bytes.value_or(0));
-    if (!has_plan(outcome)) {
+    if (!outcome.has_plan()) {
       add_row(given, host, {"-", "-", "-", "-", "-", printable(reason_of(outcome))});
       continue;
     }
@@ -223,7 +221,7 @@ std::string variants_chart(const VariantsReport& report) {
   for (const std::size_t i : by_size(report.variants)) {
     const auto& [devices, memory_bytes, host_bytes] = report.variants[i];
     const PlanOutcome& outcome = report.outcomes[i];
-    if (!has_plan(outcome)) continue;
+    if (!outcome.has_plan()) continue;
     const std::string count = counted(static_cast<std::uint64_t>(devices), "device");
     const std::int64_t host = host_bytes.value_or(0);
     const double cost_ms = outcome->cost.cost_ms;

@@ -18,6 +18,7 @@ class PlanOutcome {
 
   [[nodiscard]] bool has_value() const { return std::holds_alternative<PlanResult>(outcome_); }
   explicit operator bool() const { return has_value(); }
+  [[nodiscard]] bool has_plan() const { return has_value() && (**this).plan.has_value(); }
 
   /// Throws the Error if there is no result.
   [[nodiscard]] const PlanResult& value() const& {
