@@ -8,6 +8,7 @@
 
 #include "core/plans/deduplicated_task.h"
 #include "core/tables/table_groups.h"
+#include "search/canonical_task.h"
 #include "search/planner_impl.h"
 
 namespace neuroshard {
@@ -72,9 +73,10 @@ std::vector<PlanOutcome> Planner::plan_batch(std::span<const Task> tasks,
       continue;
     }
     planned[i] = &deduplicated.emplace_back(tasks[i]).task();
-    const Task& task = planned[i]->groups.empty()
-                           ? *planned[i]
-                           : with_rules.emplace_back(with_rules_of_groups(*planned[i]));
+    const Task& task = with_rules.emplace_back(
+        !planned[i]->groups.empty()                        ? with_rules_of_groups(*planned[i])
+        : root.options.algorithm == Algorithm::kNeuroshard ? canonical_task(*planned[i]).task
+                                                           : *planned[i]);
     if (impls[i]->searches_published(task, root.options.effort)) {
       searches[impls[i].get()].push_back({task, published[i]});
     }

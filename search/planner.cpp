@@ -6,7 +6,6 @@
 
 #include "core/placement/team_backend.h"
 #include "core/plans/deduplicated_task.h"
-#include "core/tables/host_shares.h"
 #include "core/tables/row_popularity.h"
 #include "core/tables/table_groups.h"
 #include "neuroshard/cuda_backend.h"
@@ -15,6 +14,7 @@
 #include "neuroshard/simulator.h"
 #include "neuroshard/task_models.h"
 #include "search/baselines.h"
+#include "search/canonical_task.h"
 #include "search/engine/best_plans.h"
 #include "search/hot_rows/hot_rows_change.h"
 #include "search/infeasibility/infeasibility.h"
@@ -200,6 +200,11 @@ std::optional<PlanResult> Planner::Impl::out_of_reach(const Task& task) const {
 void Planner::Impl::settle_reason(const Task& planned, const PlanRequest& request,
                                   PlanResult& result) const {
   std::optional<Infeasibility>& why = result.infeasible;
+  if (result.plan && !result.cost.fits_memory) {
+    result.plan.reset();
+    result.cost = PlanResult{}.cost;
+    why = baseline_failure(planned, options.algorithm);
+  }
   if (!why) return;
   Task task = planned;
   // Tables that are deduplicated, or have hot rows, may have smaller buffers. Nothing is proven by
@@ -346,7 +351,17 @@ PlanResult Planner::Impl::plan_anew(const Task& stated, const PlanRequest& reque
   if (plainer && *plainer && (*plainer)->plan) {
     starts.plainer = &*(*plainer)->plan;
   }
-  if (searches_published(planned, effort)) starts.published = search_published;
+  // Its plans depend on the order of tables, and those of the algorithm neuroshard do not.
+  if (searches_published(planned, effort)) {
+    starts.published = [&] {
+      if (!planned.groups.empty()) return search_published();
+      const BundledTask canonical = canonical_task(planned);
+      PlanResult found =
+          published ? published() : plan_published(canonical.task, request, team_of_plan);
+      if (found.plan) found.plan = canonical.plan_of_listed(*found.plan);
+      return found;
+    };
+  }
   PlanResult result = plan_by_portfolio(planned, request, starts, effort, team_of_plan);
   if (plainer) add_work_of_plainer_task(task, *plainer, result);
   return result;

@@ -71,27 +71,35 @@ PlanResult Planner::Impl::plan_by_portfolio(const Task& task, const PlanRequest&
                             .alternatives = request.alternatives > 0,
                             .team = lease};
   found.begin(SearchStage::kLadder);
-  const std::optional<Plan> second = portfolio.start(consider, stats);
-  // A start that looks at what devices have apart may miss how even ones are best used.
-  if (const std::optional<Task> least = on_least_devices(task)) {
-    const Portfolio of_least{
-        .backend = *cpu, .task = *least, .ways = ways, .effort = effort, .stop = stop};
-    of_least.start(consider, stats);
-  }
-  bool sees_memory_first = portfolio.is_tight();
-  if (found.empty() && !stop.reached()) {
-    sees_memory_first = true;
-    found.begin(SearchStage::kRoom);
-    RoomFound room = find_room(*cpu, task, ways, stop);
-    impossible = room.impossible;
-    consider(std::move(room.plan));
-  }
-  if (!found.empty() && sees_memory_first) {
-    Portfolio at_least = portfolio;
-    at_least.effort = Effort::kFast;
-    const Plan start = *found.best().plan;
-    at_least.improve({&start, 1}, consider, stats);
-  }
+  const std::optional<Task> least = on_least_devices(task);
+  const auto start_at = [&](Effort of) {
+    Portfolio one = portfolio;
+    one.effort = of;
+    std::optional<Plan> second = one.start(consider, stats);
+    // A start that looks at what devices have apart may miss how even ones are best used.
+    if (least) {
+      const Portfolio of_least{
+          .backend = *cpu, .task = *least, .ways = ways, .effort = of, .stop = stop};
+      of_least.start(consider, stats);
+    }
+    bool sees_memory_first = portfolio.is_tight();
+    if (found.empty() && !stop.reached()) {
+      sees_memory_first = true;
+      found.begin(SearchStage::kRoom);
+      RoomFound room = find_room(*cpu, task, ways, stop);
+      impossible = room.impossible;
+      consider(std::move(room.plan));
+    }
+    if (!found.empty() && sees_memory_first) {
+      one.effort = Effort::kFast;
+      const Plan start = *found.best().plan;
+      one.improve({&start, 1}, consider, stats);
+    }
+    return second;
+  };
+  // With that chain, less effort is not the beginning of more.
+  if (effort != Effort::kFast && portfolio.is_tight()) start_at(Effort::kFast);
+  const std::optional<Plan> second = start_at(effort);
   if (effort != Effort::kFast && !found.empty()) {
     if (starts.published) {
       found.begin(SearchStage::kPublished);

@@ -33,6 +33,8 @@ constexpr std::array kRuleForms = {RuleForm{"no_split", copy_field<&TableRules::
                                    RuleForm{"nodes", copy_field<&TableRules::nodes>},
                                    RuleForm{"not_nodes", copy_field<&TableRules::not_nodes>},
                                    RuleForm{"kinds", copy_field<&TableRules::kinds>},
+                                   RuleForm{"keep_in_hbm", copy_field<&TableRules::keep_in_hbm>},
+                                   RuleForm{"hbm_share", copy_field<&TableRules::hbm_share>},
                                    RuleForm{"together"},
                                    RuleForm{"apart"}};
 static_assert(kRuleForms.size() == static_cast<std::size_t>(RuleKind::kApart) + 1);

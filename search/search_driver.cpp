@@ -39,6 +39,7 @@ void SearchDriver::start_all(std::span<const Job> jobs) {
     attempt(run, [&] {
       if (stop_.reached()) {  // The catalog may be empty.
         run.result.complete = false;
+        run.result.stats.backend = backend_.name();
         return leave(run, std::move(run.result));
       }
       run.catalog.require_costs();

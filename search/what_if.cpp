@@ -34,7 +34,7 @@ Task task_with(const Task& task, const TaskVariant& variant) {
   Task changed = task;
   if (variant.devices != task.devices) changed.device_list.clear();
   changed.devices = variant.devices;
-  set_memory(changed, variant.memory_bytes);
+  if (variant.memory_bytes != task.memory_bytes) set_memory(changed, variant.memory_bytes);
   if (variant.host_bytes) set_host_memory(changed, *variant.host_bytes);
   return changed;
 }

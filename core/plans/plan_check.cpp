@@ -9,6 +9,7 @@
 #include "core/base/message_text.h"
 #include "core/plans/column_split.h"
 #include "core/plans/deduplicated_task.h"
+#include "core/plans/host_rows.h"
 #include "core/plans/hot_rows.h"
 #include "core/plans/sharding_kinds.h"
 #include "core/plans/slice_tiling.h"
@@ -86,22 +87,22 @@ class ShardChecker {
     }
   }
 
-  void check_memory() {
+  void check_memory(const std::vector<std::vector<int>>& shards) {
+    if (task_.host.bytes > 0) {
+      if (problems_.empty()) check_hosted(shards);
+      return;
+    }
     const std::vector<std::int64_t> rooms = rooms_bytes(task_);
     for (std::size_t device = 0; device < std::min(bytes_.size(), rooms.size()); ++device) {
       if (bytes_[device] <= rooms[device]) continue;
-      const std::string room = std::to_string(rooms[device]);
       problems_.push_back({.kind = PlanProblem::Kind::kMemory,
                            .device = static_cast<int>(device),
-                           .what = "shard " + std::to_string(device) + " takes " +
-                                   std::to_string(bytes_[device]) + " bytes, but " +
-                                   (!task_.device_list.empty() ? "the device has room for " + room
-                                    : task_.memory_bytes == rooms[device]
-                                        ? "a device has " + room
-                                        : "a device has " + room + " that are not reserved"),
+                           .what = "device " + std::to_string(device) + " needs " +
+                                   format_bytes(bytes_[device]) + ", " +
+                                   format_bytes(bytes_[device] - rooms[device]) +
+                                   " more than it has room for",
                            .remedy = kMoreMemory});
     }
-    check_pools();
   }
 
   void check_rules() {
@@ -145,23 +146,17 @@ class ShardChecker {
   }
 
  private:
-  /// Checks host memory that the devices of a node share, by what has no room in their HBM.
-  void check_pools() {
-    if (bytes_.size() != static_cast<std::size_t>(task_.devices)) return;
-    std::vector<std::int64_t> in_hosts;
-    for (std::size_t device = 0; device < bytes_.size(); ++device) {
-      in_hosts.push_back(std::max<std::int64_t>(0, bytes_[device] - hbm_room_bytes(task_, device)));
-    }
-    const std::vector<std::int64_t> nodes = pooled_bytes(task_, in_hosts);
-    for (std::size_t node = 0; node < nodes.size(); ++node) {
-      const std::int64_t bytes = pool_bytes(task_, node);
-      if (nodes[node] <= bytes) continue;
+  /// Caches have copies of rows in the host's memory, so that sums of bytes do not tell what fits.
+  void check_hosted(const std::vector<std::vector<int>>& shards) {
+    const HostedPlan hosted =
+        hosted_plan(task_, {.slices = slices_, .shards = shards, .replicas = replicas_});
+    for (std::size_t device = 0; device < hosted.devices.size(); ++device) {
+      const std::int64_t missing = hosted.devices[device].missing_bytes;
+      if (missing == 0) continue;
       problems_.push_back({.kind = PlanProblem::Kind::kMemory,
-                           .device = -1,
-                           .what = "shards of node " + std::to_string(node) + " take " +
-                                   std::to_string(nodes[node]) +
-                                   " bytes beside HBM, but the host of the node has " +
-                                   std::to_string(bytes),
+                           .device = static_cast<int>(device),
+                           .what = "device " + std::to_string(device) + " lacks " +
+                                   format_bytes(missing) + " of HBM or host memory",
                            .remedy = kMoreMemory});
     }
   }
@@ -301,16 +296,16 @@ void check_shards(const std::vector<std::vector<int>>& shards,
                   const Task& task, std::vector<PlanProblem>& problems) {
   if (shards.size() != static_cast<std::size_t>(task.devices)) {
     problems.push_back({.kind = PlanProblem::Kind::kDevices,
-                        .what = "has " + counted(shards.size(), "shard") + " for " +
-                                counted(static_cast<std::uint64_t>(task.devices), "device"),
-                        .remedy = "give one list per device"});
+                        .what = "is a plan of " + counted(shards.size(), "device") +
+                                " for a task of " + std::to_string(task.devices),
+                        .remedy = "give the task that it was made for, or plan anew"});
   }
   ShardChecker checker(task, slices, replicas, problems);
   for (std::size_t device = 0; device < shards.size(); ++device) {
     checker.check_shard(static_cast<int>(device), shards[device]);
   }
   checker.check_that_all_are_placed();
-  checker.check_memory();
+  checker.check_memory(shards);
   checker.check_rules();
 }
 

@@ -87,6 +87,8 @@ std::string listed_rules(const TableRules& rules) {
   if (!rules.nodes.empty()) add("nodes" + listed(rules.nodes));
   if (!rules.not_nodes.empty()) add("not_nodes" + listed(rules.not_nodes));
   if (!rules.kinds.empty()) add("kinds " + listed_kinds(rules.kinds));
+  if (rules.keep_in_hbm) add("keep_in_hbm");
+  if (rules.hbm_share > 0.0) add("hbm_share " + shortest_text(rules.hbm_share));
   return text;
 }
 

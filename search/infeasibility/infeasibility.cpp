@@ -23,11 +23,14 @@ std::string devices_hold_text(const Task& task, std::int64_t available_bytes) {
   const bool base = std::any_of(task.device_list.begin(), task.device_list.end(),
                                 [](const Device& device) { return device.base_bytes > 0; });
   std::string text = devices_text(task) + (base ? " with base loads" : "");
-  if (const std::int64_t reserved = reserved_bytes(task, 0); reserved > 0) {
+  const std::int64_t reserved = reserved_bytes(task, 0);
+  if (reserved > 0) {
     text += ", " +
             (task.device_list.empty() ? format_bytes(reserved) + " of it" : std::string("part")) +
-            " reserved,";
+            " reserved";
   }
+  if (task.host.bytes > 0) text += ", with host memory";
+  if (reserved > 0 || task.host.bytes > 0) text += ",";
   return text + (task.devices == 1 ? " holds " : " hold ") + format_bytes(available_bytes);
 }
 
@@ -103,7 +106,7 @@ std::optional<Infeasibility> proof_by_memory(const Task& task) {
     why.message = "the tables need " + format_bytes(why.needed_bytes) + ", but " +
                   devices_hold_text(task, why.available_bytes) + ": " +
                   format_bytes(why.needed_bytes - why.available_bytes) +
-                  " are short; use more devices or more memory per device";
+                  " are short; use more devices, or more memory of devices or hosts";
     return why;
   }
   if (why.table >= 0) {
@@ -134,7 +137,8 @@ Infeasibility packing_failure(const Task& task, bool impossible) {
   why.message = "the tables need " + format_bytes(why.needed_bytes) + " and " +
                 devices_hold_text(task, why.available_bytes) + ", but " + what +
                 "; the largest is " + format_bytes(why.largest_piece_bytes) + ", of " +
-                label_of(task, why.table) + "; use more devices or more memory per device";
+                label_of(task, why.table) +
+                "; use more devices, or more memory of devices or hosts";
   return why;
 }
 
@@ -149,7 +153,8 @@ Infeasibility nothing_in_time(const Task& task) {
 }
 
 Infeasibility baseline_failure(const Task& task, Algorithm algorithm) {
-  const char* why = algorithm == Algorithm::kUniform ? "" : " does not split tables and";
+  const bool splits = algorithm == Algorithm::kUniform || algorithm == Algorithm::kPublished;
+  const char* why = splits ? "" : " does not split tables and";
   return no_room_found(task, std::string(name_of(algorithm)) + why, "use the algorithm neuroshard");
 }
 

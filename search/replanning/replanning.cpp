@@ -89,7 +89,9 @@ class Replanning {
   [[nodiscard]] bool carry(const CarryOptions& options);
   /// Tables that the running plan deduplicates, as far as `plan` may.
   [[nodiscard]] std::vector<int> still_deduplicated(const Plan& plan) const;
-  void set_default_budget();
+  [[nodiscard]] std::int64_t default_budget() const;
+  /// From what is known, within so many bytes.
+  void search_within(std::int64_t bytes);
   void search();
   void search_with_small_moves();
   [[nodiscard]] PlanResult plan_anew(Effort effort) const;
@@ -226,7 +228,8 @@ bool Replanning::carry(const CarryOptions& options) {
   const std::int64_t least_bytes = least_moved(known_).moved_bytes;
   const bool as_they_run = options.keep_blocks && options.keep_replicas;
   budget_.least_bytes = as_they_run ? must_move_bytes_ : least_bytes;
-  if (!budget_.bytes) set_default_budget();
+  if (!budget_.bytes && order_.request.ms_per_moved_gib > 0.0) budget_.bytes = kAnyBytes;
+  if (!budget_.bytes) budget_.set(default_budget());
   return least_bytes <= *budget_.bytes;
 }
 
@@ -261,15 +264,11 @@ std::vector<int> Replanning::still_deduplicated(const Plan& plan) const {
 
 // Beyond what is on no device, something may have to give way to what has grown, and a device that
 // has been added is of use only if it gets something.
-void Replanning::set_default_budget() {
-  if (order_.request.ms_per_moved_gib > 0.0) {
-    budget_.bytes = kAnyBytes;
-    return;
-  }
+std::int64_t Replanning::default_budget() const {
   const int added = order_.task.devices - holders_.places().devices_left;
   const std::int64_t wanted = std::max(least_moved(known_).moved_bytes,
                                        holders_.total_bytes() / order_.task.devices * added);
-  budget_.set(wanted + wanted / kShareOnTop);
+  return wanted + wanted / kShareOnTop;
 }
 
 // Equal tables are told apart by what devices hold of them, and not by how they are listed.
@@ -372,6 +371,14 @@ void Replanning::search() {
   }
 }
 
+void Replanning::search_within(std::int64_t bytes) {
+  terms_.most_moved_bytes = bytes;
+  starts_.clear();
+  if (best_) starts_.push_back(*best_);
+  for (const Candidate& one : known_) add_start(one);
+  search();
+}
+
 void Replanning::search_with_small_moves() {
   const ReplanRequest& request = order_.request;
   if (!best_ || request.most_moved_bytes || request.ms_per_moved_gib > 0.0 ||
@@ -402,9 +409,11 @@ ReplanResult Replanning::run() {
     if (order_.request.unspent_bytes) budget_.price_moves(cheapest.cost.slowest_ms());
     set_terms(cheapest);
   }
-  terms_.most_moved_bytes = *budget_.bytes;
-  for (const Candidate& one : known_) add_start(one);
-  search();
+  // The best plan within less is a start within more, so that more seldom costs more.
+  if (order_.request.most_moved_bytes && !known_.empty() && default_budget() < *budget_.bytes) {
+    search_within(default_budget());
+  }
+  search_within(*budget_.bytes);
   search_with_small_moves();
   if (!best_ && order_.request.most_moved_bytes && !known_.empty()) {
     throw budget_.too_small(least_moved(known_).moved_bytes);

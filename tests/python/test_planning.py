@@ -198,7 +198,7 @@ def test_pages_are_those_of_the_program(tmp_path: Path) -> None:
     assert result.cost is not None
     for page in (repr(result), str(result), repr(result.cost)):
         assert page.startswith("random 10: 3 tables,")
-        assert "per iteration, set by device" in page and "built-in weights" in page
+        assert "samples, set by device" in page and "built-in weights" in page
     assert "search" in repr(result) and "candidates" not in repr(result.cost)
     program = os.environ.get("NEUROSHARD_PROGRAM")
     if program is None:

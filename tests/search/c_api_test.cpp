@@ -203,7 +203,7 @@ TEST(CApi, APlanThatNeedsMoreMemoryHasACostAndIsInfeasible) {
   const std::string json = json_of(plan_of(planner, task));
   ASSERT_EQ(ns_task_set_memory(task.get(), 1000), NS_OK);
   EXPECT_EQ(ns_task_check_plan(task.get(), json.data(), json.size()), NS_INFEASIBLE);
-  EXPECT_THAT(ns_last_error(), HasSubstr("but a device has 1000; move slices"));
+  EXPECT_THAT(ns_last_error(), HasSubstr("more than it has room for; move slices"));
   ns_plan* simulated = nullptr;
   ASSERT_EQ(ns_planner_simulate(planner.get(), task.get(), json.data(), json.size(), &simulated),
             NS_OK);
@@ -223,8 +223,8 @@ TEST(CApi, ListsAllProblemsOfAPlan) {
       problems_of(R"({"steps": [9], "shards": [[0, 1, 2, 3, 3, 4]]})"),
       R"([{"kind":"split","slice":9,"what":"column split 0: there is no slice 9",)"
       R"("remedy":"there are 4"},)"
-      R"({"kind":"devices","what":"has 1 shard for 2 devices",)"
-      R"("remedy":"give one list per device"},)"
+      R"({"kind":"devices","what":"is a plan of 1 device for a task of 2",)"
+      R"("remedy":"give the task that it was made for, or plan anew"},)"
       R"({"kind":"slice","device":0,"slice":3,"table":3,"name":"hour",)"
       R"("what":"shard 0: slice 3 is already in shard 0","remedy":"place each slice once"}])");
   char* problems = nullptr;

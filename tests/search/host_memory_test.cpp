@@ -317,6 +317,38 @@ TEST(HostMemory, IsSharedOutByRecshard) {
   EXPECT_GT(better, 0.0);
 }
 
+TEST(HostMemory, BaselinesGiveNoPlanThatHasNoRoom) {
+  Task task = hosted_task(0, 0.2);
+  task.host.bytes = total_bytes(task) / task.devices;  // Caches have copies of their rows in it.
+  const PlanResult none = Planner(builtin_weights(), {.algorithm = Algorithm::kUniform}).plan(task);
+  EXPECT_FALSE(none.plan);
+  ASSERT_TRUE(none.infeasible);
+  EXPECT_EQ(none.infeasible->kind, Infeasibility::Kind::kPacking);
+}
+
+TEST(HostMemory, ChecksAndCostsAgreeWhatFits) {
+  for (std::uint64_t seed = 0; seed < 4; ++seed) {
+    Task task = hosted_task(seed, 0.3);
+    const Planner planner = planner_of(Effort::kFast);
+    const PlanResult result = planner.plan(task);
+    ASSERT_TRUE(result.plan);
+    const HostMemory host = task.host;
+    int fit = 0;
+    for (const int part : {1, 2, 4, 8, 16, 32, 64, 128}) {
+      task.host.bytes = host.bytes / part;
+      const bool fits = planner.simulate(task, *result.plan).fits_memory;
+      EXPECT_EQ(check_plan(*result.plan, task).empty(), fits) << part;
+      fit += fits ? 1 : 0;
+    }
+    EXPECT_GE(fit, 1);
+    EXPECT_LT(fit, 8);
+    task.host = host;
+    task.tables[0].rules.keep_in_hbm = true;
+    EXPECT_EQ(check_plan(*result.plan, task).empty(),
+              planner.simulate(task, *result.plan).fits_memory);
+  }
+}
+
 TEST(HostMemory, IsPartOfTheFingerprint) {
   Task task = hosted_task(5, 0.2);
   const CostModels models = builtin_weights();

@@ -177,7 +177,8 @@ TEST(PlanReader, RejectsWhatIsNoSlice) {
 }
 
 TEST(PlanReader, RejectsAPlanOfAnotherTask) {
-  EXPECT_THAT(task_mismatch(R"({"shards": [[0, 1]]})"), HasSubstr("1 shard for 2 devices"));
+  EXPECT_THAT(task_mismatch(R"({"shards": [[0, 1]]})"),
+              HasSubstr("is a plan of 1 device for a task of 2"));
   EXPECT_THAT(task_mismatch(R"({"shards": [[0], [1, 2]]})"), HasSubstr("there is no slice 2"));
   EXPECT_THAT(task_mismatch(R"({"shards": [[0], [0]]})"), HasSubstr("already in shard 0"));
   EXPECT_THAT(task_mismatch(R"({"shards": [[0], []]})"), HasSubstr("slice 1 is on no device"));

@@ -338,7 +338,7 @@ TEST(PlanReader, RejectsDamagedDocuments) {
   EXPECT_THAT(error_with([](Json& j) { j["devices"][1]["shard"].erase(0); }),
               HasSubstr("slice 1 is on no device; place each slice once"));
   EXPECT_THAT(error_with([](Json& j) { j["devices"].erase(1); }),
-              HasSubstr("has 1 shard for 2 devices"));
+              HasSubstr("is a plan of 1 device for a task of 2"));
   EXPECT_THAT(error_with([](Json& j) { j["cost_ms"] = "x"; }), HasSubstr("cost_ms is \"x\""));
 }
 

@@ -57,6 +57,24 @@ Task wide_task(std::uint64_t seed) {
   return task;
 }
 
+/// Tables of many widths and sizes that fill this share of eight devices.
+Task full_task(std::uint64_t seed, double share) {
+  std::mt19937_64 random(seed);
+  Task task{.devices = 8};
+  const auto tables = 6 + random() % 12;
+  for (std::uint64_t t = 0; t < tables; ++t) {
+    Table& table = task.tables.emplace_back();
+    table.rows =
+        static_cast<std::int64_t>(1000 * std::exp2(static_cast<double>(random() % 170) / 10.0));
+    table.dim = static_cast<int>(4 + 4 * (random() % 64));
+    table.pooling_factor = static_cast<double>(1 + random() % 100);
+    table.access_histogram[random() % 5] = 1.0;
+  }
+  task.memory_bytes =
+      static_cast<std::int64_t>(static_cast<double>(total_bytes(task)) / (8.0 * share));
+  return task;
+}
+
 TEST(PlansByPortfolio, IsNeverDearerThanSimplerWays) {
   const CostModels models = builtin_weights();
   for (const std::uint64_t seed : testing::Seeds(drawn_tasks(12))) {
@@ -112,10 +130,25 @@ TEST(PlansByPortfolio, MoreEffortIsNeverDearerWhereDevicesAreFull) {
   }
 }
 
+// Less effort ends with a chain of its own where memory is tight.
+TEST(PlansByPortfolio, MoreEffortIsNeverDearerWhereDevicesAreNearlyFull) {
+  const Planner fast = planner_of(builtin_weights(), Algorithm::kNeuroshard, Effort::kFast);
+  const Planner usual = planner_of(builtin_weights(), Algorithm::kNeuroshard);
+  for (const std::uint64_t seed : {2U, 4U, 45U}) {
+    if (seed > 4 && testing::kFewTasks) continue;
+    const Task task = full_task(seed, 0.93);
+    EXPECT_LE(cost_or_infinity(usual.plan(task)), cost_or_infinity(fast.plan(task))) << seed;
+  }
+}
+
 TEST(PlansByPortfolio, DoesNotLookAtTheOrderOfTables) {
-  const Planner planner = planner_of(builtin_weights(), Algorithm::kNeuroshard, Effort::kFast);
   for (const std::uint64_t seed : testing::Seeds(drawn_tasks(30))) {
-    const Task task = seed % 3 == 0 ? wide_task(seed) : random_task(seed);
+    const bool is_full = seed % 5 == 4;
+    const Planner planner = planner_of(builtin_weights(), Algorithm::kNeuroshard,
+                                       is_full ? Effort::kDefault : Effort::kFast);
+    const Task task = is_full         ? full_task(seed, 0.93)
+                      : seed % 3 == 0 ? wide_task(seed)
+                                      : random_task(seed);
     const PlanResult listed = planner.plan(task);
     Task shuffled = task;
     std::shuffle(shuffled.tables.begin(), shuffled.tables.end(), std::mt19937_64(seed));
@@ -123,6 +156,7 @@ TEST(PlansByPortfolio, DoesNotLookAtTheOrderOfTables) {
     const PlanResult other = planner.plan(shuffled);
     ASSERT_EQ(listed.plan.has_value(), other.plan.has_value());
     EXPECT_EQ(cost_or_infinity(listed), cost_or_infinity(other));
+    EXPECT_EQ(listed.stats.candidates, other.stats.candidates);
     if (!listed.plan) continue;
     EXPECT_NO_THROW(validate(*other.plan, shuffled));
   }

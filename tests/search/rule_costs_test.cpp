@@ -40,16 +40,18 @@ TEST(RuleCosts, ListEachRuleAndLeaveItOut) {
                           .not_devices = {2},
                           .nodes = {0},
                           .not_nodes = {1},
-                          .kinds = {ShardingKind::kTable}};
+                          .kinds = {ShardingKind::kTable},
+                          .keep_in_hbm = true,
+                          .hbm_share = 0.5};
   task.tables[2].rules.max_slices = 2;
   task.groups = {{.tables = {1, 2}, .keep = Keep::kApart},
                  {.name = "pair", .tables = {0, 1}, .keep = Keep::kTogether}};
   const std::vector<TaskRule> rules = rules_of(task);
   ASSERT_EQ(rules.size(), all_rule_kinds().size() + 1);
   EXPECT_EQ(rules[0], (TaskRule{.kind = RuleKind::kNoSplit, .table = 0}));
-  EXPECT_EQ(rules[8], (TaskRule{.kind = RuleKind::kMaxSlices, .table = 2}));
-  EXPECT_EQ(rules[9], (TaskRule{.kind = RuleKind::kApart, .group = 0}));
-  EXPECT_EQ(rules[10], (TaskRule{.kind = RuleKind::kTogether, .group = 1}));
+  EXPECT_EQ(rules[10], (TaskRule{.kind = RuleKind::kMaxSlices, .table = 2}));
+  EXPECT_EQ(rules[11], (TaskRule{.kind = RuleKind::kApart, .group = 0}));
+  EXPECT_EQ(rules[12], (TaskRule{.kind = RuleKind::kTogether, .group = 1}));
   for (const TaskRule& rule : rules) {
     std::vector<TaskRule> others = rules;
     std::erase(others, rule);
@@ -60,7 +62,7 @@ TEST(RuleCosts, ListEachRuleAndLeaveItOut) {
   }
   EXPECT_EQ(rule_text(task, rules[1]), "table 0 ('user'): min_width 64");
   EXPECT_EQ(rule_text(task, rules[3]), "table 0 ('user'): devices 0, 1");
-  EXPECT_EQ(rule_text(task, rules[9]), "group 0: apart, table 1, table 2");
+  EXPECT_EQ(rule_text(task, rules[11]), "group 0: apart, table 1, table 2");
 }
 
 TEST(RuleCosts, AreWhatThePlanIsCheaperWithout) {

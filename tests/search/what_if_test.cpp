@@ -139,6 +139,17 @@ TEST(WhatIf, HostMemoryIsTheTasksUnlessItIsStated) {
   EXPECT_THAT(refused[0].error().what(), HasSubstr("gb is"));
 }
 
+TEST(WhatIf, ListedDevicesKeepTheirMemoryUnlessItIsStated) {
+  Task task = testing::hosted_task(0, 0.4);
+  task.device_list.assign(static_cast<std::size_t>(task.devices),
+                          {.memory_bytes = task.memory_bytes});
+  task.device_list[1].memory_bytes = task.memory_bytes / 4;
+  EXPECT_EQ(task_with(task, {task.devices, task.memory_bytes, 100}).device_list[1].memory_bytes,
+            task.memory_bytes / 4);
+  EXPECT_EQ(task_with(task, {task.devices, 2 * task.memory_bytes}).device_list[1].memory_bytes,
+            2 * task.memory_bytes);
+}
+
 TEST(WhatIf, NoVariantsNoOutcomes) {
   EXPECT_THAT(plan_variants(fast_planner(), golden_task("4gpu_dim64", 0), {}), IsEmpty());
 }

@@ -54,7 +54,10 @@ std::vector<std::string> option_names(const CLI::App& app) {
 }
 
 std::string did_you_mean(std::string_view typed, const std::vector<std::string>& names) {
-  const std::string_view nearest = nearest_name(typed, names);
+  std::string_view nearest = nearest_name(typed, names);
+  const auto longer =
+      std::ranges::find_if(names, [&](const std::string& name) { return name.starts_with(typed); });
+  if (nearest.empty() && longer != names.end()) nearest = *longer;
   return nearest.empty() ? "" : "; did you mean '" + std::string(nearest) + "'?";
 }
 

@@ -50,8 +50,13 @@ std::string weights_page(const CostModels& models, const std::string& name) {
   text += "\nmetadata\n";
   if (models.metadata.empty()) text += "  none: the file does not say how these were trained\n";
   TextTable metadata({kLeft, kLeft});
-  for (const auto& [key, value] : models.metadata)
-    metadata.add_row({"  " + printable(key), printable(value)});
+  // Hundreds of entries state errors; they come last.
+  for (const bool errors : {false, true}) {
+    for (const auto& [key, value] : models.metadata) {
+      if ((key.find(".test") != std::string::npos) != errors) continue;
+      metadata.add_row({"  " + printable(key), printable(value)});
+    }
+  }
   return text + metadata.str();
 }
 

@@ -89,6 +89,7 @@ std::vector<std::int64_t> host_sizes(const std::vector<std::string>& stated) {
 }
 
 void apply_host_memory(const std::vector<std::string>& stated, Task& task) {
+  if (stated.empty()) return;
   const std::vector<std::int64_t> sizes = host_sizes(stated);
   if (!sizes.empty()) task.host.bytes = std::ranges::max(sizes);
   apply_fields(
@@ -97,7 +98,6 @@ void apply_host_memory(const std::vector<std::string>& stated, Task& task) {
         set_host_field(name, value, task);
       },
       [&] { return host_memory_problem_of(task.host); });
-  if (stated.empty()) return;
   if (!sizes.empty() || task.host.bytes == 0) set_host_memory(task, task.host.bytes);
   if (task.host.ssd_bytes > 0) return;
   for (Device& device : task.device_list) {

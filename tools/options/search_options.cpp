@@ -50,9 +50,9 @@ void add_cut_options(CLI::App& command, SearchChoice& choice) {
               "of some training systems need");
   search.add(
       "--cuts", "NAME", choice.cuts,
-      "With algorithm neuroshard: any (tables may be on every device, row-wise, or in other "
-      "parts than halves where that is cheaper, and in row blocks of a node where nothing else "
-      "finds room), columns (halved by columns alone), or torchrec (any, with --equal-widths). "
+      "With algorithm neuroshard: any (columns of any width, row blocks on all devices or some, "
+      "and replicas, whichever costs least), columns (halved by columns alone), or torchrec (any, "
+      "with --equal-widths). "
       "Default: any with the built-in weights, columns with published checkpoints");
 }
 

@@ -144,7 +144,7 @@ void require_ranges(const TaskOptions& options) {
   apply_exchange(options.exchange, any);
   Overlap any_overlap;
   apply_overlap(options.overlap, any_overlap);
-  Task any_host{.host = {.bytes = 1, .link_gb_s = 1.0}};
+  Task any_host{.host = {.bytes = 1, .link_gb_s = 1.0, .ssd_gb_s = 1.0}};
   apply_host_memory(options.host_memory, any_host);
   if (!options.lists && options.asks_what_if()) {
     throw Error("--host-memory: several sizes are for what-ifs of neuroshard plan; give one");
@@ -210,8 +210,7 @@ void add_task_options(CLI::App& command, TaskOptions& options, DeviceLists lists
   add("--memory-gb", options.memory_gb, "GiB of each device, in place of the task file's" + several,
       "G");
   group.add("--devices-per-node", "N", options.devices_per_node,
-            "Devices that share a node, in place of the task file's (default: 8). Rows are "
-            "cut over all devices or over those of one node");
+            "Devices that share a node, in place of the task file's (default: 8)");
   add_link_options(group, options.links);
   group
       .add("--link-levels", "DEVICES:GB/s,...", options.levels,

@@ -71,7 +71,7 @@ std::string device_table(const PlanExplanation& explained) {
   const DeviceExplanation& device = explained.devices[deciding];
   const DeviceCost& cost = explained.cost.devices[deciding];
   TextTable table({kLeft, kRight, kRight, kRight});
-  table.add_row({"without", "plan ms", "change", "the device"});
+  table.add_row({"without", "plan ms", "change", "of the device"});
   const auto add = [&](const std::string& what, const std::optional<ChangedCost>& without) {
     if (!without) return;
     table.add_row({what, format_ms(without->plan_ms),
@@ -94,7 +94,7 @@ std::string slice_table(const ExplanationDocument& document) {
     return std::pair(slice.without.plan_ms, slice.without.device_ms);
   });
   TextTable table({kLeft, kRight, kRight, kRight, kRight});
-  table.add_row({"without", "columns", "plan ms", "change", "its device"});
+  table.add_row({"without", "columns", "plan ms", "change", "of the device"});
   constexpr std::size_t kMostSlices = 20;
   for (std::size_t i = 0; i < std::min(kMostSlices, slices.size()); ++i) {
     const auto& [slice, held, without] = slices[i];
@@ -135,20 +135,19 @@ std::string explanation_page(const ExplanationDocument& document, const TextStyl
     return paragraph(label, text, kExplainIndent, style);
   };
   std::string text = printable(document.task_name) + ": " +
-                     bold(format_ms(explained.cost.cost_ms) + " ms", style) +
-                     " per iteration, set by " + decided_by(explained.cost) + "\n\n";
+                     bold(format_ms(explained.cost.cost_ms) + " ms", style) + " per " +
+                     iteration_text(document.task) + ", set by " + decided_by(explained.cost) +
+                     "\n\n";
   text += line("why", why_text(explained));
   text += line("next", next_text(explained));
   const auto deciding = static_cast<std::size_t>(explained.deciding);
   const DeviceExplanation& device = explained.devices[deciding];
   const std::string name = "device " + std::to_string(explained.deciding);
   if (device.without_base || device.at_full_speed || device.without_slices) {
-    text += "\nWhat " + name + " has to do, and what it changes if it had not (ms):\n" +
-            device_table(explained);
+    text += "\nCosts without what slows " + name + " down (ms):\n" + device_table(explained);
   }
   if (!explained.slices[deciding].empty()) {
-    text += "\nSlices of " + name + ", and what leaving one out changes (ms):\n" +
-            slice_table(document);
+    text += "\nCosts without one of the slices of " + name + " (ms):\n" + slice_table(document);
   }
   if (!explained.cuts.empty()) {
     text += "\nIts tables that are cut, and what undoing the cuts changes (ms):\n" +

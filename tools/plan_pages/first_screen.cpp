@@ -158,7 +158,8 @@ std::string figure_list(const PlanDocument& document, const std::optional<PlanBo
   const auto longest = std::ranges::max_element(waits);
   const FullestDevice fullest = fullest_device(document.task, cost);
   return "<dl class=\"figures\">\n" +
-         figure("Cost", format_ms(cost.cost_ms) + " ms", "predicted, per training iteration") +
+         figure("Cost", format_ms(cost.cost_ms) + " ms",
+                "predicted, per " + iteration_text(document.task)) +
          bound_figure(bound) + figure("Decided by", decided_by(cost), terms_text(terms, deciding)) +
          figure("Imbalance", format_number(imbalance(cost), 3),
                 "most work of a device / mean; device " + std::to_string(longest - waits.begin()) +

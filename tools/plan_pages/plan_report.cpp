@@ -118,9 +118,9 @@ std::string memory_table(const PlanDocument& document) {
   return table.str() + '\n';
 }
 
-std::string cost_line(const PlanCost& cost, const TextStyle& style) {
-  return bold(format_ms(cost.cost_ms) + " ms", style) + " per iteration, set by " +
-         decided_by(cost) + "; imbalance " + format_number(imbalance(cost), 3) +
+std::string cost_line(const Task& task, const PlanCost& cost, const TextStyle& style) {
+  return bold(format_ms(cost.cost_ms) + " ms", style) + " per " + iteration_text(task) +
+         ", set by " + decided_by(cost) + "; imbalance " + format_number(imbalance(cost), 3) +
          " (most work / mean)";
 }
 
@@ -128,8 +128,11 @@ std::string memory_line(const PlanCost& cost) {
   const auto worst = std::min_element(
       cost.devices.begin(), cost.devices.end(),
       [](const DeviceCost& a, const DeviceCost& b) { return a.free_bytes < b.free_bytes; });
-  return "DOES NOT FIT: device " + std::to_string(worst - cost.devices.begin()) + " needs " +
-         format_bytes(worst->memory_bytes) + " of " +
+  const std::string device = "DOES NOT FIT: device " + std::to_string(worst - cost.devices.begin());
+  if (!cost.hbm_shares.empty()) {
+    return device + " lacks " + format_bytes(-worst->free_bytes) + " of HBM or host memory";
+  }
+  return device + " needs " + format_bytes(worst->memory_bytes) + " of " +
          format_bytes(worst->memory_bytes + worst->free_bytes) +
          (worst->base_bytes > 0       ? " that are neither reserved nor taken"
           : worst->reserved_bytes > 0 ? " that are not reserved"
@@ -223,12 +226,14 @@ std::string splits_line(const Task& given, const Plan& plan) {
   return text;
 }
 
-std::string search_line(const SearchStats& stats, std::optional<double> read_ms) {
-  return format_ms(stats.search_ms) + " ms on backend " + stats.backend + "; " +
+std::string search_line(const PlanDocument& document) {
+  const SearchStats& stats = *document.stats;
+  return format_ms(stats.search_ms) + " ms on backend " + stats.backend +
+         (document.complete ? "" : ", ended by the deadline") + "; " +
          counted(stats.candidates, "candidate") + ", " + counted(stats.placements, "placement") +
          ", " + (stats.edits == 0 ? "" : counted(stats.edits, "edit") + ", ") +
          counted(stats.head_evaluations, "shard") + " scored" +
-         (read_ms ? "; task read in " + format_ms(*read_ms) + " ms" : "");
+         (document.read_ms ? "; task read in " + format_ms(*document.read_ms) + " ms" : "");
 }
 
 }  // namespace
@@ -241,6 +246,10 @@ std::string table_label(const Task& task, int table) {
 std::string decided_by(const PlanCost& cost) {
   if (!cost.set_by_host()) return "device " + std::to_string(deciding_device(cost));
   return "the host (devices take up to " + format_ms(cost.slowest_ms()) + " ms)";
+}
+
+std::string iteration_text(const Task& task) {
+  return "iteration of " + counted(static_cast<std::uint64_t>(task.batch_size), "sample");
 }
 
 std::string hidden_text(const PlanCost& cost) {
@@ -425,13 +434,15 @@ std::vector<PlanFact> plan_facts(const PlanDocument& document) {
   const std::string host = host_text(task, document.plan, document.cost);
   if (!host.empty()) facts.push_back({"host", host});
   if (!task.groups.empty()) facts.push_back({"groups", groups_text(task.groups)});
-  if (document.stats) facts.push_back({"search", search_line(*document.stats, document.read_ms)});
+  if (document.stats) facts.push_back({"search", search_line(document)});
   for (const CostedPlan& other : document.alternatives) {
     facts.push_back({"another", format_ms(other.cost.cost_ms) + " ms per iteration with " +
                                     counted_splits(task, other.plan)});
   }
   facts.push_back({"weights", printable(document.weights)});
-  for (const std::string& note : document.notes) facts.push_back({"note", printable(note)});
+  for (const std::string& note : document.notes) {
+    if (note != document.cost.warning) facts.push_back({"note", printable(note)});
+  }
   return facts;
 }
 
@@ -442,8 +453,9 @@ std::string plan_page(const PlanDocument& document, const TextStyle& style) {
   const auto add = [&](const std::string& label, const std::string& line) {
     text += paragraph(label, line, 9, style);
   };
-  add("cost", cost_line(document.cost, style));
+  add("cost", cost_line(document.task, document.cost, style));
   if (!document.cost.fits_memory) add("memory", memory_line(document.cost));
+  if (!document.cost.warning.empty()) add("warning", printable(document.cost.warning));
   for (const auto& [label, line] : plan_facts(document)) add(label, line);
   return text;
 }

@@ -49,6 +49,8 @@ inline constexpr std::string_view kWaiting = "waiting";
 
 /// "device 3", or the host, and what devices take.
 [[nodiscard]] std::string decided_by(const PlanCost& cost);
+/// "iteration of 65,536 samples": what a cost is of.
+[[nodiscard]] std::string iteration_text(const Task& task);
 /// "0.31 ms of ids, 1.2 ms of fetched rows run ...": of the devices that hide most; empty if
 /// nothing is hidden.
 [[nodiscard]] std::string hidden_text(const PlanCost& cost);

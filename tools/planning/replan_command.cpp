@@ -171,13 +171,20 @@ int run_replan(const ReplanCommand& command, Console& console) {
     report.write(document);
     return kExitInfeasible;
   }
+  std::vector<std::string> notes = loaded.notes;
+  const std::size_t kept =
+      static_cast<std::size_t>(running.task.devices) - running.lost_devices.size();
+  if (!running.lost_devices.empty() && kept < static_cast<std::size_t>(task.devices)) {
+    notes.push_back("devices from " + std::to_string(kept) +
+                    " on are new; those before are the ones that are left, in their order");
+  }
   const PlanDocument document{.task = task,
                               .plan = *result.plan,
                               .cost = result.cost,
                               .stats = result.stats,
                               .task_name = loaded.titles[0],
                               .weights = models.origin,
-                              .notes = plan_notes(loaded.notes, result.cost),
+                              .notes = plan_notes(std::move(notes), result.cost),
                               .complete = result.complete,
                               .moves = plan_moves(replanned),
                               .read_ms = loaded.read_ms};

@@ -90,8 +90,13 @@ std::string host_text(const TaskVariant& variant) {
   return ", hosts of " + format_bytes(*variant.host_bytes);
 }
 
+/// 0: the task states that of each device.
+std::string memory_text(std::int64_t bytes) {
+  return bytes > 0 ? format_bytes(bytes) : "their memory";
+}
+
 std::string memory_text(const TaskVariant& variant) {
-  return format_bytes(variant.memory_bytes) + host_text(variant);
+  return memory_text(variant.memory_bytes) + host_text(variant);
 }
 
 /// Indices of `variants`, fewest devices and least memory first; of equals, the first alone.
@@ -156,7 +161,7 @@ std::string variants_page(const VariantsReport& report, const TextStyle& style) 
     const auto& [devices, memory_bytes, host_bytes] = report.variants[i];
     const PlanOutcome& outcome = report.outcomes[i];
     const std::array<std::string, 2> given = {format_count(static_cast<std::uint64_t>(devices)),
-                                              format_bytes(memory_bytes)};
+                                              memory_text(memory_bytes)};
     const std::string host = format_bytes(host_bytes.value_or(0));
     if (!outcome.has_plan()) {
       add_row(given, host, {"-", "-", "-", "-", "-", printable(reason_of(outcome))});
@@ -235,7 +240,7 @@ std::string variants_chart(const VariantsReport& report) {
       line.points.emplace_back(gib_from_bytes(memory_bytes), cost_ms);
     } else {
       charts::Series& line = lines[{devices, memory_bytes, 0}];
-      line.name = count + " of " + format_bytes(memory_bytes);
+      line.name = count + " of " + memory_text(memory_bytes);
       line.points.emplace_back(gib_from_bytes(host), cost_ms);
     }
   }

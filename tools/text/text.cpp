@@ -8,10 +8,10 @@
 namespace neuroshard::tools {
 namespace {
 
-constexpr std::array<std::string_view, 6> kUnicodeFills = {"█", "▓", "░", "▞", "▒", "▤"};
-constexpr std::array<std::string_view, 6> kAsciiFills = {"#", "=", "-", "+", ":", "*"};
-constexpr std::array<std::string_view, 6> kColors = {"\033[34m", "\033[36m", "\033[35m",
-                                                     "\033[33m", "\033[32m", "\033[31m"};
+constexpr std::array<std::string_view, 8> kUnicodeFills = {"█", "▓", "░", "▞", "▒", "▤", "▥", "▧"};
+constexpr std::array<std::string_view, 8> kAsciiFills = {"#", "=", "-", "+", ":", "*", "%", "o"};
+constexpr std::array<std::string_view, 8> kColors = {
+    "\033[34m", "\033[36m", "\033[35m", "\033[33m", "\033[32m", "\033[31m", "\033[94m", "\033[95m"};
 constexpr std::string_view kReset = "\033[0m";
 
 bool continues_character(char byte) { return (static_cast<unsigned char>(byte) & 0xC0U) == 0x80U; }
@@ -23,7 +23,7 @@ std::string repeat(std::string_view text, int count) {
 }
 
 std::string fill(int part, int cells, const TextStyle& style) {
-  const auto index = static_cast<std::size_t>(part);
+  const std::size_t index = static_cast<std::size_t>(part) % kColors.size();
   std::string text = repeat(style.unicode ? kUnicodeFills[index] : kAsciiFills[index], cells);
   if (!style.color || cells == 0) return text;
   return std::string(kColors[index]) + text + std::string(kReset);

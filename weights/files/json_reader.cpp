@@ -1,5 +1,7 @@
 #include "weights/files/json_reader.h"
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -13,6 +15,10 @@ namespace neuroshard {
 namespace {
 
 using Json = nlohmann::json;
+
+/// Fields of ours, and what TorchRec calls them.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 2> kNamesInTorchRec = {
+    {{"row", "num_embeddings"}, {"dim", "embedding_dim"}}};
 
 /// Number, text, true, false or null.
 Json scalar(JsonValue value) {
@@ -222,7 +228,12 @@ void JsonObject::fail_missing(std::string_view name) const {
   for (const Field& field : fields_) {
     if (!field.known) others.emplace_back(field.name);
   }
-  const std::string_view nearest = nearest_name(name, others);
+  std::string_view nearest = nearest_name(name, others);
+  for (const auto& [ours, of_torchrec] : kNamesInTorchRec) {
+    if (name == ours && std::ranges::find(others, of_torchrec) != others.end()) {
+      nearest = of_torchrec;
+    }
+  }
   const std::string missing = where() + ": the field '" + std::string(name) + "' is missing; ";
   throw Error(missing + (nearest.empty()
                              ? "add it"

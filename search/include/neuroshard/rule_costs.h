@@ -26,13 +26,15 @@ enum class RuleKind {
   kNodes,
   kNotNodes,
   kKinds,
+  kKeepInHbm,
+  kHbmShare,
   kTogether,
   kApart,
 };
 
 [[nodiscard]] std::span<const RuleKind> all_rule_kinds();
 /// Name in task files: "no_split", "min_width", "max_slices", "devices", "not_devices", "nodes",
-/// "not_nodes", "kinds", "together", "apart".
+/// "not_nodes", "kinds", "keep_in_hbm", "hbm_share", "together", "apart".
 [[nodiscard]] std::string_view name_of(RuleKind kind);
 
 /// One rule of a task.

@@ -397,7 +397,7 @@ TEST(HotRows, AreCheckedAgainstTheTask) {
   plan.slices.push_back({1, 0, 16, 0, 90'000});
   plan.shards[1] = {1};
   task.memory_bytes = 95'000 * 16 * 4 + (1000 + 6000) * 16 * 4;
-  EXPECT_THAT(problem({{0, 1000}, {1, 6000}}), HasSubstr("bytes, but a device has"));
+  EXPECT_THAT(problem({{0, 1000}, {1, 6000}}), HasSubstr("more than it has room for"));
   task.tables[0].replica_devices = 0;
   EXPECT_THROW(validate(task), Error);
 }

@@ -34,17 +34,19 @@ TEST(PlanCheck, FindsNothingWrongWithAGoodPlan) {
 TEST(PlanCheck, ListsEverythingAtOnce) {
   EXPECT_THAT(
       problems_of(HalvedPlan{{1, 1, 7}, {{0, 1, 1}, {0, 9}, {-1}}}),
-      ElementsAre("split: column split 1: slice 1 has dim 4, whose half is not a multiple of 4; "
-                  "leave this step out",
-                  "split: column split 2: there is no slice 7; there are 4",
-                  "devices: has 3 shards for 2 devices; give one list per device",
-                  "slice: shard 0: slice 1 is already in shard 0; place each slice once",
-                  "slice: shard 1: slice 0 is already in shard 0; place each slice once",
-                  "slice: shard 1: there is no slice 9; there are 5",
-                  "slice: shard 2: there is no slice -1; there are 5",
-                  "slice: slice 2 is on no device; place each slice once",
-                  "memory: shard 0 takes 14400 bytes, but a device has 13000; move slices to other "
-                  "devices, or give more memory"));
+      ElementsAre(
+          "split: column split 1: slice 1 has dim 4, whose half is not a multiple of 4; "
+          "leave this step out",
+          "split: column split 2: there is no slice 7; there are 4",
+          "devices: is a plan of 3 devices for a task of 2; give the task that it was made for, "
+          "or plan anew",
+          "slice: shard 0: slice 1 is already in shard 0; place each slice once",
+          "slice: shard 1: slice 0 is already in shard 0; place each slice once",
+          "slice: shard 1: there is no slice 9; there are 5",
+          "slice: shard 2: there is no slice -1; there are 5",
+          "slice: slice 2 is on no device; place each slice once",
+          "memory: device 0 needs 14.1 KiB, 1.37 KiB more than it has room for; move slices to "
+          "other devices, or give more memory"));
 }
 
 TEST(PlanCheck, OneBadSplitBringsForthNoOtherProblems) {
@@ -66,7 +68,7 @@ TEST(PlanCheck, SaysWhichDeviceAndTable) {
   ASSERT_EQ(full.size(), 1U);
   EXPECT_EQ(full[0].kind, PlanProblem::Kind::kMemory);
   EXPECT_EQ(full[0].device, 1);
-  EXPECT_THAT(full[0].what, HasSubstr("16000 bytes"));
+  EXPECT_THAT(full[0].what, HasSubstr("device 1 needs 15.6 KiB, 2.93 KiB more"));
 }
 
 TEST(PlanCheck, ValidityIsAllButMemory) {
@@ -96,9 +98,10 @@ TEST(PlanCheck, CountsTheBytesOfRowBlocks) {
   EXPECT_THAT(problems_of(plan), IsEmpty());
   Plan full = plan;
   full.shards = {{0, 2}, {1}};
-  EXPECT_THAT(problems_of(full),
-              ElementsAre("memory: shard 0 takes 15872 bytes, but a device has 13000; move slices "
-                          "to other devices, or give more memory"));
+  EXPECT_THAT(
+      problems_of(full),
+      ElementsAre("memory: device 0 needs 15.5 KiB, 2.80 KiB more than it has room for; move "
+                  "slices to other devices, or give more memory"));
 }
 
 }  // namespace

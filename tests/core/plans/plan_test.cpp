@@ -87,7 +87,8 @@ TEST(Plan, EverySliceIsPlacedOnce) {
   EXPECT_THAT(error_of({three_slices(), {{0, 1}, {}}}), HasSubstr("slice 2 is on no device"));
   EXPECT_THAT(error_of({three_slices(), {{0, 1}, {1, 2}}}), HasSubstr("already in shard 0"));
   EXPECT_THAT(error_of({whole_tables(two_tables()), {{0, 1}, {2}}}), HasSubstr("no slice 2"));
-  EXPECT_THAT(error_of({whole_tables(two_tables()), {{0, 1}}}), HasSubstr("1 shard for 2 devices"));
+  EXPECT_THAT(error_of({whole_tables(two_tables()), {{0, 1}}}),
+              HasSubstr("is a plan of 1 device for a task of 2"));
 }
 
 TEST(Plan, AnyWidthsAndRowBlocksThatCoverTheTablesAreValid) {

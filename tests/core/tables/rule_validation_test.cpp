@@ -198,8 +198,8 @@ TEST(PlanCheck, ListsBrokenRulesAndRoomOfEachDevice) {
   EXPECT_THAT(
       lines,
       ElementsAre(
-          "memory: shard 1 takes 6400 bytes, but the device has room for 6399; move slices to "
-          "other devices, or give more memory",
+          "memory: device 1 needs 6.25 KiB, 1 B more than it has room for; move slices to other "
+          "devices, or give more memory",
           "rule: table 0 ('a'): slice 0 has 16 columns, but its rule min_width is 32; split the "
           "table less",
           "rule: table 1 ('b'): slice 1 is on device 2, where its rules do not let it be (rules: "

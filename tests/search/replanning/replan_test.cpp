@@ -100,6 +100,25 @@ TEST(Replan, KeepsToTheBudgetAndIsNoDearerThanANewPlanWhereAllMayMove) {
   }
 }
 
+TEST(Replan, MoreThanTheDefaultBudgetIsNeverDearer) {
+  const Planner planner = planner_of(builtin_weights());
+  int compared = 0;
+  for (const std::uint64_t seed : testing::Seeds(testing::drawn_tasks(20))) {
+    const auto job = changed_job(planner, seed);
+    if (!job) continue;
+    const ReplanResult usual = planner.replan(job->task, job->running, without_small_moves());
+    if (!usual.result.plan) continue;
+    const std::int64_t budget = 2 * (usual.moved_bytes + usual.unspent_bytes) + 1;
+    const ReplanResult more = planner.replan(job->task, job->running, {.most_moved_bytes = budget});
+    ASSERT_TRUE(more.result.plan);
+    // Replicas that are dropped have to gain something.
+    if (more.result.plan->replicas != usual.result.plan->replicas) continue;
+    ++compared;
+    EXPECT_LE(more.result.cost.cost_ms, usual.result.cost.cost_ms * (1.0 + 1e-6)) << seed;
+  }
+  EXPECT_GT(compared, 0);
+}
+
 TEST(Replan, MoreEffortIsNeverDearer) {
   for (const std::uint64_t seed : testing::Seeds(testing::drawn_tasks(8))) {
     const auto job = changed_job(planner_of(builtin_weights()), seed);

@@ -40,14 +40,16 @@ TEST(CheckCommand, FindsNothingWrongWithThePlanOfTheSearch) {
 TEST(CheckCommand, ListsAllProblems) {
   const Outcome outcome = check(R"({"tables": 3, "steps": [5], "shards": [[0, 0]]})");
   EXPECT_EQ(outcome.code, kExitInfeasible);
-  EXPECT_EQ(outcome.out,
-            "toy: 5 problems\n"
-            "  task: is a plan for 3 tables; the task has 2; give the task that the plan was made "
-            "for\n"
-            "  split: column split 0: there is no slice 5; there are 2\n"
-            "  devices: has 1 shard for 2 devices; give one list per device\n"
-            "  slice: shard 0: slice 0 is already in shard 0; place each slice once\n"
-            "  slice: slice 1 is on no device; place each slice once\n");
+  EXPECT_EQ(
+      outcome.out,
+      "toy: 5 problems\n"
+      "  task: is a plan for 3 tables; the task has 2; give the task that the plan was made "
+      "for\n"
+      "  split: column split 0: there is no slice 5; there are 2\n"
+      "  devices: is a plan of 1 device for a task of 2; give the task that it was made for, or "
+      "plan anew\n"
+      "  slice: shard 0: slice 0 is already in shard 0; place each slice once\n"
+      "  slice: slice 1 is on no device; place each slice once\n");
 }
 
 TEST(CheckCommand, ListsWhatCannotBeReadWithTheOthers) {
@@ -68,7 +70,7 @@ TEST(CheckCommand, ListsWhatCannotBeReadWithTheOthers) {
         "  slice: replicates table -1; the task has tables 0 to 1\n",
         "  slice: slice 0 is of table 7; the task has tables 0 to 1\n",
         "  slice: slice 1 begins at column -4 and has 32 of table 0, which has 32; ",
-        "  devices: has 3 shards for 2 devices; "}) {
+        "  devices: is a plan of 3 devices for a task of 2; "}) {
     EXPECT_THAT(outcome.out, HasSubstr(problem));
   }
   const Outcome json_too =
@@ -112,7 +114,7 @@ TEST(CheckCommand, WritesJson) {
     {"kind": "slice", "device": 1, "slice": 1, "table": 1, "name": "b",
      "what": "shard 1: slice 1 is already in shard 0", "remedy": "place each slice once"},
     {"kind": "memory", "device": 0,
-     "what": "shard 0 takes 160000 bytes, but a device has 107374",
+     "what": "device 0 needs 156 KiB, 51.4 KiB more than it has room for",
      "remedy": "move slices to other devices, or give more memory"}]})"));
 }
 

@@ -146,8 +146,8 @@ TEST(ExplainCommand, PlansWhereNoPlanIsGiven) {
   const Outcome outcome =
       run_command("explain", golden_tasks({"--index", "0", "--effort", "fast"}));
   EXPECT_EQ(outcome.code, kExitOk) << outcome.err;
-  EXPECT_THAT(outcome.out, HasSubstr("per iteration, set by device"));
-  EXPECT_THAT(outcome.out, HasSubstr("what leaving one out changes"));
+  EXPECT_THAT(outcome.out, ContainsRegex("per iteration of [0-9,]+ samples, set by device"));
+  EXPECT_THAT(outcome.out, HasSubstr("Costs without one of the slices of device"));
 }
 
 TEST(ExplainCommand, ExplainsOneTask) {

@@ -26,8 +26,10 @@ TEST(PlanCommand, TableHasALinePerDeviceAndTheSummary) {
   for (const char* device : {"\n     0  #+=*-*", "\n     1  #", "\n     2  #", "\n     3  #"}) {
     EXPECT_THAT(outcome.out, ContainsRegex(device));
   }
-  EXPECT_THAT(outcome.out, ContainsRegex("cost     [0-9.]+ ms per iteration, set by device [0-3]; "
-                                         "imbalance 1\\.[0-9]+"));
+  EXPECT_THAT(
+      outcome.out,
+      ContainsRegex("cost     [0-9.]+ ms per iteration of [0-9,]+ samples, set by device [0-3]; "
+                    "imbalance 1\\.[0-9]+"));
   EXPECT_THAT(outcome.out,
               ContainsRegex("search   [0-9.]+ ms on backend " + available_cpu_backends().front()));
   EXPECT_THAT(outcome.out, HasSubstr("weights  built-in weights"));

@@ -86,9 +86,11 @@ TEST(PlanCommand, SaysWhatRunsBesideWhat) {
   const json by_host = json::parse(plan_as("json", {"--overlap", "host_ms=50"}).out);
   EXPECT_EQ(by_host["cost_ms"], 50.0);
   EXPECT_EQ(by_host["set_by"], "host");
-  EXPECT_THAT(plan_as("table", {"--overlap", "host_ms=50"}).out,
-              ContainsRegex("50.0+ ms per iteration, set by the host .devices take up to [0-9.]+ "
-                            "ms"));
+  EXPECT_THAT(
+      plan_as("table", {"--overlap", "host_ms=50"}).out,
+      ContainsRegex(
+          "50.0+ ms per iteration of [0-9,]+ samples, set by the host .devices take up to [0-9.]+ "
+          "ms"));
   for (const auto& [option, text] : std::map<std::string, std::string>{
            {"id",
             "--overlap: there is no 'id'; use ids, dense_ms, dense_beside_outputs_ms, "

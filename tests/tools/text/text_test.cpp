@@ -48,6 +48,8 @@ TEST(Text, StackedBarIsAsLongAsItsSum) {
   EXPECT_EQ(stacked_bar({0.0, 0.0, 0.0}, 0.0, 8, kColor), "");
   EXPECT_EQ(stacked_bar({0.5, 0.2}, 0.3, 10, kAscii), "#####==...");
   EXPECT_EQ(stacked_bar({0.5}, 0.9, 4, kAscii), "##..");
+  const std::vector<double> as_many_as_costs(8, 0.125);
+  EXPECT_EQ(stacked_bar(as_many_as_costs, 0.0, 8, kAscii), "#=-+:*%o");
 }
 
 TEST(Text, NumbersHaveUnitsPeopleRead) {
