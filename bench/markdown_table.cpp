@@ -1,9 +1,9 @@
 #include "bench/markdown_table.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <cstdio>
+
+#include "core/base/message_text.h"
 
 namespace neuroshard::bench {
 namespace {
@@ -11,12 +11,6 @@ namespace {
 std::string padded(const std::string& cell, std::size_t width, bool flush_left) {
   const std::string gap(width - cell.size(), ' ');
   return flush_left ? cell + gap : gap + cell;
-}
-
-std::string fixed(double value, int digits) {
-  std::array<char, 64> text{};
-  std::snprintf(text.data(), text.size(), "%.*f", digits, value);
-  return text.data();
 }
 
 }  // namespace
@@ -59,13 +53,15 @@ std::string three_digits(double value) {
   }
   if (magnitude == 0.0) return "0";
   const int before_point = static_cast<int>(std::floor(std::log10(magnitude))) + 1;
-  return fixed(value, std::min(9, std::max(0, 3 - before_point)));
+  return format_number(value, std::min(9, std::max(0, 3 - before_point)));
 }
 
-std::string three_decimals(double value) { return std::isfinite(value) ? fixed(value, 3) : "-"; }
+std::string three_decimals(double value) {
+  return std::isfinite(value) ? format_number(value, 3) : "-";
+}
 
 std::string percent(double share) {
-  return std::isfinite(share) ? fixed(100.0 * share, 1) + " %" : "-";
+  return std::isfinite(share) ? format_number(100.0 * share, 1) + " %" : "-";
 }
 
 }  // namespace neuroshard::bench

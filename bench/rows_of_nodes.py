@@ -21,7 +21,6 @@ from deduplication import drawn_model, output_of
 PER_NODE = 8
 # docs/analytic_costs.md: GB/s of a100 that collectives reach, and latencies.
 IN_NODE = 300.0 * (0.75 - 0.32 / PER_NODE)
-BETWEEN_NODES = 25.0 * 0.85
 IN_NODE_MS, BETWEEN_NODES_MS = 0.035, 0.075
 
 

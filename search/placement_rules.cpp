@@ -1,9 +1,7 @@
 #include "search/placement_rules.h"
 
 #include <algorithm>
-#include <functional>
 #include <map>
-#include <numeric>
 
 #include "core/base/device_set.h"
 #include "core/tables/table_rules.h"

@@ -1,12 +1,12 @@
 #include "random_tasks.h"
 
-#include <charconv>
 #include <cmath>
 #include <cstdlib>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 
+#include "core/base/whole_number.h"
 #include "neuroshard/training_ranges.h"
 #include "neuroshard/zipf_histogram.h"
 
@@ -37,10 +37,7 @@ Table random_table(std::mt19937_64& random) {
 std::uint64_t number_in_environment(const char* name, std::uint64_t otherwise) {
   const char* const given = std::getenv(name);  // NOLINT(concurrency-mt-unsafe)
   if (given == nullptr) return otherwise;
-  const std::string_view text(given);
-  std::uint64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error == std::errc{} && end == text.data() + text.size()) return number;
+  if (const auto number = whole_number<std::uint64_t>(given)) return *number;
   throw std::invalid_argument(std::string(name) + " is '" + given + "'; give a number");
 }
 

@@ -81,9 +81,7 @@ void price(const GpuSpec& gpu, std::span<const DrawnShard> shards, ComputeSample
   for (const DrawnShard& shard : shards) {
     samples.served.push_back(shard.served);
     source->serve(shard.served);
-    samples.table_ids.insert(samples.table_ids.end(), shard.ids.begin(), shard.ids.end());
-    samples.offsets.push_back(samples.table_ids.size());
-    samples.cost_ms.push_back(static_cast<float>(source->cost_ms(shard.ids)));
+    samples.add(shard.ids, source->cost_ms(shard.ids));
   }
 }
 
@@ -91,14 +89,6 @@ ComputeSamples drawn_samples(const GpuSpec& gpu, std::size_t count, std::uint64_
   ComputeSamples samples;
   samples.tables = drawn_tables(seed);
   price(gpu, drawn_shards(samples.tables, count, seed), samples);
-  return samples;
-}
-
-ComputeSamples first_of(ComputeSamples samples, std::size_t count) {
-  samples.offsets.resize(count + 1);
-  samples.table_ids.resize(samples.offsets.back());
-  samples.cost_ms.resize(count);
-  samples.served.resize(count);
   return samples;
 }
 
@@ -180,7 +170,9 @@ std::string percent(double share) { return format_number(100.0 * share, 1) + " %
 
 CostModels scaled_weights(const Hardware& hardware) {
   ComputeSamples samples = drawn_samples(hardware.gpu, kTrainingSamples, kTrainingSeed);
-  const std::string_view nearest = nearest_hardware(first_of(samples, kChoiceSamples));
+  ComputeSamples few = samples;
+  few.cut_to(kChoiceSamples);
+  const std::string_view nearest = nearest_hardware(few);
   const CostModels& trained = builtin_weights(nearest);
   CostModels models = trained;
   models.compute = scaled_compute(trained, hardware.gpu, std::move(samples));

@@ -1,7 +1,6 @@
 #include "bench/gpu/blas_head.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "bench/gpu/blas_kernels.h"
 

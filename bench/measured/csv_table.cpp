@@ -1,11 +1,11 @@
 #include "bench/measured/csv_table.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <sstream>
 #include <utility>
 
+#include "core/base/whole_number.h"
 #include "weights/files/read_file.h"
 
 namespace neuroshard::bench {
@@ -24,13 +24,6 @@ std::string joined(std::span<const std::string_view> parts, std::string_view sep
     text.append(text.empty() ? "" : separator).append(part);
   }
   return text;
-}
-
-template <typename Number>
-bool parse_whole(const std::string& text, Number& number) {
-  const char* end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, number);
-  return error == std::errc() && rest == end;
 }
 
 }  // namespace
@@ -53,20 +46,20 @@ const std::string& CsvRow::text(std::string_view column) const {
 }
 
 double CsvRow::positive(std::string_view column) const {
-  double number = 0.0;
-  if (!parse_whole(text(column), number) || !std::isfinite(number) || number <= 0.0) {
+  const std::optional<double> number = whole_number<double>(text(column));
+  if (!number || !std::isfinite(*number) || *number <= 0.0) {
     fail(column, "'" + cell(column) + "' is not a number above 0");
   }
-  return number;
+  return *number;
 }
 
 std::int64_t CsvRow::integer(std::string_view column, std::int64_t least, std::int64_t most) const {
-  std::int64_t number = 0;
-  if (!parse_whole(text(column), number) || number < least || number > most) {
+  const std::optional<std::int64_t> number = whole_number<std::int64_t>(text(column));
+  if (!number || *number < least || *number > most) {
     fail(column, "'" + cell(column) + "' is not a whole number from " + std::to_string(least) +
                      " to " + std::to_string(most));
   }
-  return number;
+  return *number;
 }
 
 std::size_t CsvRow::one_of(std::string_view column, std::span<const std::string_view> names) const {

@@ -1,6 +1,5 @@
 #include "bench/scale/scale_report.h"
 
-#include <array>
 #include <cmath>
 #include <filesystem>
 

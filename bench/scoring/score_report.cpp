@@ -1,7 +1,6 @@
 #include "bench/scoring/score_report.h"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <map>
 #include <set>

@@ -106,9 +106,7 @@ TrainingSet draw_training_set(const std::vector<Table>& tables, std::size_t samp
   for (std::size_t i = 0; i < samples; ++i) {
     Random random(kSeed, i);
     const std::vector<int> ids = draw_shard(set.compute.tables, {}, random);
-    set.compute.table_ids.insert(set.compute.table_ids.end(), ids.begin(), ids.end());
-    set.compute.offsets.push_back(set.compute.table_ids.size());
-    set.compute.cost_ms.push_back(static_cast<float>(source->cost_ms(ids)));
+    set.compute.add(ids, source->cost_ms(ids));
   }
   set.dense_comm.push_back(draw_comm_samples(4, samples));
   for (const int devices : {2, 4, 8}) {

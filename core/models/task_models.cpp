@@ -1,12 +1,13 @@
 #include "neuroshard/task_models.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "core/base/message_text.h"
+#include "core/base/whole_number.h"
 #include "core/models/link_rates.h"
 #include "core/tables/node_link_fields.h"
 #include "neuroshard/comm_scaling.h"
@@ -34,9 +35,8 @@ std::optional<double> metadata_number(const CostModels& models, const std::strin
   const auto found = models.metadata.find(key);
   if (found == models.metadata.end()) return std::nullopt;
   const std::string& text = found->second;
-  double value = 0.0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size() || !(value >= low) || value > high) {
+  const std::optional<double> value = whole_number<double>(text);
+  if (!value || !(*value >= low) || *value > high) {
     throw Error("cost models: the metadata's '" + key + "' is '" + text +
                 "'; expected a number from " + shortest_text(low) + " to " + shortest_text(high));
   }

@@ -1,7 +1,5 @@
 #include "core/placement/reuse_session.h"
 
-#include <algorithm>
-
 #include "core/base/heap_bytes.h"
 
 namespace neuroshard {

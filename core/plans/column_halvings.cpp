@@ -5,7 +5,6 @@
 #include <functional>
 #include <queue>
 #include <string>
-#include <tuple>
 #include <utility>
 
 #include "core/plans/column_split.h"

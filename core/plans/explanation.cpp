@@ -11,7 +11,6 @@
 #include "core/plans/hot_rows.h"
 #include "core/tables/host_shares.h"
 #include "core/tables/table_rules.h"
-#include "neuroshard/error.h"
 #include "neuroshard/simulator.h"
 
 namespace neuroshard {

@@ -1,7 +1,6 @@
 #include "core/plans/hot_rows.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstddef>
 #include <tuple>

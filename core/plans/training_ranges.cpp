@@ -1,14 +1,13 @@
 #include "neuroshard/training_ranges.h"
 
 #include <algorithm>
-#include <array>
-#include <charconv>
 #include <cmath>
 #include <limits>
 #include <optional>
 #include <vector>
 
 #include "core/base/message_text.h"
+#include "core/base/whole_number.h"
 #include "core/plans/deduplicated_task.h"
 #include "core/plans/hot_rows.h"
 #include "core/plans/replicas.h"
@@ -23,10 +22,8 @@ constexpr std::string_view kRangeInfix = ".range.";
 constexpr std::string_view kRangeSeparator = " to ";
 
 std::optional<double> finite_number(std::string_view text) {
-  double value = 0.0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size() || !std::isfinite(value)) return {};
-  return value;
+  const std::optional<double> value = whole_number<double>(text);
+  return value && std::isfinite(*value) ? value : std::nullopt;
 }
 
 std::optional<TrainingRange> parsed_range(std::string_view text) {

@@ -4,8 +4,6 @@
 #include <array>
 #include <cmath>
 
-#include "core/policies/policy_parts.h"
-
 namespace neuroshard {
 namespace {
 

@@ -1,6 +1,5 @@
 #include "neuroshard/zipf_histogram.h"
 
-#include <algorithm>
 #include <cmath>
 #include <string>
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <string>
 
 #include "core/models/symmetric_comm_features.h"
 #include "cuda/backend/beam_launches.h"

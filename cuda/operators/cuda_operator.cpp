@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
-#include <string>
 
 #include "cuda/operators/lookup_keys.h"
 #include "cuda/operators/pool_bags.h"

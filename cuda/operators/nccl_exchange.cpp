@@ -3,7 +3,6 @@
 #include <dlfcn.h>
 #include <nccl.h>
 
-#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <future>

@@ -1,7 +1,6 @@
 #include "search/engine/chain.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <utility>
 #include <vector>

@@ -1,7 +1,8 @@
 #include <algorithm>
-#include <charconv>
+#include <optional>
 #include <utility>
 
+#include "core/base/whole_number.h"
 #include "neuroshard/error.h"
 #include "neuroshard/task_file.h"
 #include "weights/files/json_reader.h"
@@ -33,13 +34,12 @@ std::vector<std::string_view> columns_of(std::string_view line) {
 std::vector<int> parse_integers(std::string_view list, const char* what, const std::string& where) {
   std::vector<int> numbers;
   for (const std::string_view part : split(list, ",")) {
-    int number = 0;
-    const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), number);
-    if (error != std::errc() || end != part.data() + part.size()) {
+    const std::optional<int> number = whole_number<int>(part);
+    if (!number) {
       throw Error(where + ": " + what + " " + std::to_string(numbers.size()) + " is '" +
                   std::string(part.substr(0, 40)) + "'; give an integer");
     }
-    numbers.push_back(number);
+    numbers.push_back(*number);
   }
   return numbers;
 }

@@ -1,6 +1,5 @@
 #include "neuroshard/task_file.h"
 
-#include <algorithm>
 #include <functional>
 #include <map>
 #include <utility>
@@ -133,7 +132,7 @@ ExchangeTypes read_exchange(const JsonObject& object) {
     exchange.*share = object.number_if_any(name, kLeastSentShare, 1.0).value_or(1.0);
   }
   for (const auto& [name, flag] : kExchangeFlagFields) {
-    exchange.*flag = object.flag_if_any(name, false);
+    exchange.*flag = object.flag_if_any(name);
   }
   object.reject_unknown_fields();
   return exchange;
@@ -141,7 +140,7 @@ ExchangeTypes read_exchange(const JsonObject& object) {
 
 Overlap read_overlap(const JsonObject& object) {
   Overlap overlap;
-  overlap.ids = object.flag_if_any(kOverlapIdsField, false);
+  overlap.ids = object.flag_if_any(kOverlapIdsField);
   for (const auto& [name, ms] : kOverlapTimeFields) {
     overlap.*ms = object.number_if_any(name, 0.0, kMostOverlapMs).value_or(0.0);
   }
@@ -166,7 +165,7 @@ HostMemory read_host_memory(const JsonObject& object) {
     const std::string name = object.text(kHostPolicyField);
     host.policy = object.read_at(kHostPolicyField, [&] { return host_policy_from_name(name); });
   }
-  host.prefetch = object.flag_if_any(kHostPrefetchField, false);
+  host.prefetch = object.flag_if_any(kHostPrefetchField);
   if (object.has(kSsdGbField) || object.has(kSsdRateField)) {
     host.ssd_bytes = bytes(kSsdGbField);
     host.ssd_gb_s = object.number(kSsdRateField, kLeastGbPerSecond, kMostGbPerSecond);

@@ -139,6 +139,9 @@ Infeasibility packing_failure(const Task& task, bool impossible) {
                 "; the largest is " + format_bytes(why.largest_piece_bytes) + ", of " +
                 label_of(task, why.table) +
                 "; use more devices, or more memory of devices or hosts";
+  if (task.host.bytes > 0 && task.host.policy == HostPolicy::kLru) {
+    why.message += ", or keep_in_hbm for some tables: hosts have copies of all rows of others";
+  }
   return why;
 }
 

@@ -148,12 +148,6 @@ void reset(const DeviceSettings& settings) {
   choice() = {};
 }
 
-void set_schedule(Schedule schedule, std::uint64_t seed) {
-  const Lock lock(runtime().mutex);
-  runtime().settings.schedule = schedule;
-  runtime().settings.seed = seed;
-}
-
 void set_resident_blocks(std::size_t blocks) {
   const Lock lock(runtime().mutex);
   runtime().settings.resident_blocks = blocks;

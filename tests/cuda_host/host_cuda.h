@@ -40,7 +40,6 @@ struct DeviceSettings {
 
 /// Forgets errors and injected failures. Call it only when no memory or stream is in use.
 void reset(const DeviceSettings& settings = {});
-void set_schedule(Schedule schedule, std::uint64_t seed = 1);
 void set_resident_blocks(std::size_t blocks);
 
 /// The launch after `launches` more launches on `device` fails like a kernel that reads wild

@@ -4,7 +4,6 @@
 // are counted.
 #include <CLI/CLI.hpp>
 #include <exception>
-#include <functional>
 #include <iostream>
 #include <string>
 #include <vector>

@@ -1,7 +1,6 @@
 // The backend's results must not depend on the order in which threads get to run.
 #include <gmock/gmock.h>
 
-#include <cmath>
 #include <numeric>
 
 #include "cuda/device/buffers.h"

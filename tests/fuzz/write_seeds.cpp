@@ -1,6 +1,5 @@
 // usage: fuzz_seeds FOLDER
 // Writes small valid inputs of every reader, made from the test data, into FOLDER/TARGET/.
-#include <algorithm>
 #include <filesystem>
 #include <iostream>
 #include <sstream>

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <set>
 
-#include "neuroshard/error.h"
 #include "random_tasks.h"
 #include "repetitions.h"
 #include "search/random_rules.h"

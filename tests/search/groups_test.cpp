@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <functional>
 #include <limits>
-#include <map>
 #include <set>
 
 #include "neuroshard/plan_check.h"
@@ -15,6 +14,7 @@
 #include "random_tasks.h"
 #include "repetitions.h"
 #include "search/equal_tables.h"
+#include "search/kept_rules.h"
 #include "search/quick_planners.h"
 #include "search/random_rules.h"
 
@@ -23,20 +23,12 @@ namespace {
 
 using testing::add_random_groups;
 using testing::drawn_tasks;
+using testing::expect_keeps_rules;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using testing::quick_planners;
 using testing::random_models;
 using testing::random_task;
-
-void expect_good(const Task& task, const PlanResult& result) {
-  ASSERT_NE(result.plan.has_value(), result.infeasible.has_value());
-  if (!result.plan) return;
-  for (const PlanProblem& problem : check_plan(*result.plan, task)) {
-    ADD_FAILURE() << problem.message();
-  }
-  EXPECT_TRUE(result.cost.fits_memory);
-}
 
 /// Three to five tables of 4 or 8 columns on two to four devices, in groups, with little memory.
 Task tiny_task_with_groups(std::uint64_t seed) {
@@ -125,7 +117,7 @@ TEST(Groups, EveryAlgorithmKeepsThemAndNoPlanThatExistsIsDenied) {
       const Algorithm algorithm = all_algorithms()[i];
       SCOPED_TRACE(name_of(algorithm));
       const PlanResult result = planners[i].plan(task);
-      expect_good(task, result);
+      expect_keeps_rules(task, result);
       if (result.plan) {
         EXPECT_EQ(planners[i].simulate(task, *result.plan).cost_ms, result.cost.cost_ms);
       }
@@ -177,7 +169,7 @@ TEST(Groups, AllCutsAndEffortsKeepThem) {
       Task task = testing::random_task_of_all_kinds(seed);
       Random random(seed, 43);
       add_random_groups(task, 4, random);
-      expect_good(task, (seed % 8 == 0 ? longer : planner).plan(task));
+      expect_keeps_rules(task, (seed % 8 == 0 ? longer : planner).plan(task));
     }
   }
 }
@@ -190,7 +182,7 @@ TEST(Groups, PartsOfTablesThatAreKeptApartMayMeetEachOther) {
             .groups = {{.name = "eu_us", .tables = {0, 1}, .keep = Keep::kApart}}};
   const Planner planner(builtin_weights(), {.cuts = Cuts::kAny, .threads = 1});
   const PlanResult result = planner.plan(task);
-  expect_good(task, result);
+  expect_keeps_rules(task, result);
   ASSERT_TRUE(result.plan);
   EXPECT_GE(result.plan->slices.size(), 4U);
 }
@@ -206,7 +198,7 @@ TEST(Groups, PlansInBatchesAndWhatIfsAreTheSame) {
   const std::vector<PlanOutcome> outcomes = planner.plan_batch(tasks);
   for (std::size_t i = 0; i < tasks.size(); ++i) {
     ASSERT_TRUE(outcomes[i].has_value());
-    expect_good(tasks[i], *outcomes[i]);
+    expect_keeps_rules(tasks[i], *outcomes[i]);
     EXPECT_EQ(outcomes[i]->plan, planner.plan(tasks[i]).plan);
     const std::vector<TaskVariant> variants = {{tasks[i].devices, tasks[i].memory_bytes},
                                                {tasks[i].devices + 1, tasks[i].memory_bytes / 2},
@@ -214,7 +206,7 @@ TEST(Groups, PlansInBatchesAndWhatIfsAreTheSame) {
     const std::vector<PlanOutcome> others = plan_variants(planner, tasks[i], variants);
     for (std::size_t v = 0; v < variants.size(); ++v) {
       ASSERT_TRUE(others[v].has_value());
-      expect_good(task_with(tasks[i], variants[v]), *others[v]);
+      expect_keeps_rules(task_with(tasks[i], variants[v]), *others[v]);
     }
   }
 }
@@ -235,7 +227,7 @@ TEST(Groups, ReplanningBringsTablesTogetherAndApart) {
     ++tasks;
     const ReplanResult result =
         planner.replan(task, {before, *running.plan}, {.most_moved_bytes = total_bytes(task)});
-    expect_good(task, result.result);
+    expect_keeps_rules(task, result.result);
     planned += result.result.plan ? 1 : 0;
   }
   EXPECT_GT(planned, tasks * 9 / 10) << "of " << tasks;
@@ -251,7 +243,7 @@ TEST(Groups, ReplanningLeavesWhatKeepsThem) {
   const PlanResult running = planner.plan(task);
   ASSERT_TRUE(running.plan);
   const ReplanResult result = planner.replan(task, {task, *running.plan}, {.most_moved_bytes = 0});
-  expect_good(task, result.result);
+  expect_keeps_rules(task, result.result);
   ASSERT_TRUE(result.result.plan);
   EXPECT_EQ(result.moved_bytes, 0);
 }

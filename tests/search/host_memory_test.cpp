@@ -326,6 +326,23 @@ TEST(HostMemory, BaselinesGiveNoPlanThatHasNoRoom) {
   EXPECT_EQ(none.infeasible->kind, Infeasibility::Kind::kPacking);
 }
 
+TEST(HostMemory, OfCopiesThatAreTooManySaysWhatNeedsLess) {
+  Task task{.devices = 1, .memory_bytes = bytes_from_gib(1.0)};
+  task.host = {.bytes = bytes_from_gib(2.0), .link_gb_s = 25.0};
+  for (const std::int64_t rows : {6'800'000, 15'000'000}) {
+    Table& table = task.tables.emplace_back();
+    table.rows = rows;
+    table.dim = 32;
+    table.pooling_factor = 5.0;
+    table.access_histogram[0] = 1.0;
+  }
+  const PlanResult none = planner_of(Effort::kFast).plan(task);
+  ASSERT_TRUE(none.infeasible);
+  EXPECT_THAT(none.infeasible->message, HasSubstr("keep_in_hbm"));
+  task.tables[0].rules.keep_in_hbm = true;
+  EXPECT_TRUE(planner_of(Effort::kFast).plan(task).plan);
+}
+
 TEST(HostMemory, ChecksAndCostsAgreeWhatFits) {
   for (std::uint64_t seed = 0; seed < 4; ++seed) {
     Task task = hosted_task(seed, 0.3);

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <numeric>
 
 #include "neuroshard/column_halvings.h"
 #include "random_tasks.h"

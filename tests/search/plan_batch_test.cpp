@@ -1,8 +1,6 @@
 // A task that fails does not cost the others of its batch.
 #include <gmock/gmock.h>
 
-#include <cmath>
-
 #include "golden.h"
 #include "message_of.h"
 #include "neuroshard/planner.h"

@@ -110,6 +110,12 @@ void add_random_kinds(Task& task, Random& random) {
   }
 }
 
+void add_some_rules(Task& task, std::uint64_t seed, Random& random) {
+  if (seed % 4 == 1) add_random_rules(task, random);
+  if (seed % 4 == 2) add_random_kinds(task, random);
+  if (seed % 4 == 3) add_random_groups(task, 2, random);
+}
+
 void add_random_groups(Task& task, std::size_t most, Random& random) {
   for (std::size_t i = 0; i < most; ++i) {
     TableGroup& group = task.groups.emplace_back();

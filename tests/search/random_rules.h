@@ -24,6 +24,9 @@ void add_random_kinds(Task& task, Random& random);
 /// Keeps up to `most` sets of some tables together or apart, so that the task stays valid.
 void add_random_groups(Task& task, std::size_t most, Random& random);
 
+/// By seed: none, add_random_rules(), add_random_kinds(), or add_random_groups().
+void add_some_rules(Task& task, std::uint64_t seed, Random& random);
+
 /// A task of a few devices and tables, small enough for a look at all of its plans, with
 /// add_random_rules() and add_random_kinds(), every other one with a group.
 [[nodiscard]] Task tiny_task_with_rules(std::uint64_t seed);

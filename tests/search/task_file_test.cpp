@@ -3,8 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <numeric>
-
 #include "golden.h"
 #include "message_of.h"
 #include "neuroshard/table_configs.h"

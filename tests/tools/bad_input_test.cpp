@@ -63,6 +63,10 @@ TEST_F(BadInput, Tables) {
   expect_bad_task(one_table(R"("row": 10, "dim": 8, "pooling_factor": -1)"), "pooling_factor");
   expect_bad_task(one_table(R"("row": 10, "dim": 8)"), "pooling_factor");
   expect_bad_task(one_table(R"("row": 10, "dim": 8, "colour": 3)" + rest), "colour");
+  expect_bad_task(one_table(R"("num_embeddings": 10, "dim": 8)" + rest),
+                  "did you mean it by 'num_embeddings'?");
+  expect_bad_task(one_table(R"("row": 10, "embedding_dim": 8)" + rest),
+                  "did you mean it by 'embedding_dim'?");
 }
 
 TEST_F(BadInput, Devices) {
@@ -77,6 +81,8 @@ TEST_F(BadInput, Devices) {
   expect_error("plan", {"--task", task, "--memory-gb", "0"}, "memory");
   expect_error("plan", {"--task", task, "--memory-gb", "nan"}, "memory");
   expect_error("plan", {"--task", task, "--memory-gb", "-4"}, "memory");
+  const Outcome in_mib = run_command("plan", {"--task", task, "--memory-gb", "40960"});
+  EXPECT_THAT(in_mib.out, HasSubstr("devices have 40.0 TiB: memory_gb counts GiB"));
 }
 
 TEST_F(BadInput, NoCommunicationModelForTheDeviceCount) {

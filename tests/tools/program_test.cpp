@@ -60,6 +60,11 @@ TEST(Program, MistypedNamesAreAnsweredWithTheNearest) {
               HasSubstr("there is no option '--taks'; did you mean '--task'? See 'neuroshard plan "
                         "--help'"));
   EXPECT_THAT(error({"plan", "--task", "x", "--ouput=y"}), HasSubstr("did you mean '--output'?"));
+  EXPECT_THAT(error({"plan", "--task", "x", "--deadline", "5"}),
+              HasSubstr("did you mean '--deadline-ms'?"));
+  EXPECT_THAT(error({"plan", "x.json"}), HasSubstr("name its option before it"));
+  EXPECT_THAT(error({"plan", "--task", "x", "--memory", "5"}),
+              HasSubstr("did you mean '--memory-gb'?"));
   EXPECT_THAT(error({"collect", "compue"}),
               HasSubstr("did you mean 'compute'? See 'neuroshard collect --help'"));
   EXPECT_EQ(error({"frobnicate"}),

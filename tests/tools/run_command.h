@@ -29,7 +29,7 @@ inline std::string golden(const std::string& path) {
 }
 
 /// The published inputs for 4 devices: options of plan and simulate.
-inline std::vector<std::string> golden_tasks(const std::vector<std::string>& more = {}) {
+inline std::vector<std::string> golden_tasks(const std::vector<std::string>& more) {
   std::vector<std::string> args = {"--tables",    golden("tables/table_configs.json"),
                                    "--tasks",     golden("tasks/4gpu_dim64.txt"),
                                    "--devices",   "4",

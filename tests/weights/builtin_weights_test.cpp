@@ -85,9 +85,7 @@ ComputeSamples analytic_samples(std::span<const Table> tables, const ComputeDraw
   for (std::uint64_t i = 0; i < count; ++i) {
     Random random(12345, i);
     const std::vector<int> ids = draw_shard(samples.tables, draw, random);
-    samples.table_ids.insert(samples.table_ids.end(), ids.begin(), ids.end());
-    samples.offsets.push_back(samples.table_ids.size());
-    samples.cost_ms.push_back(static_cast<float>(source->cost_ms(ids)));
+    samples.add(ids, source->cost_ms(ids));
   }
   return samples;
 }

@@ -1,6 +1,5 @@
 #include "tools/charts/svg.h"
 
-#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdio>

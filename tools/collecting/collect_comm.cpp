@@ -1,6 +1,5 @@
 #include <CLI/CLI.hpp>
 #include <memory>
-#include <optional>
 
 #include "neuroshard/error.h"
 #include "tools/collecting/collect_command.h"

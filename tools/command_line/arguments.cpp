@@ -145,6 +145,9 @@ std::string usage_error(const CLI::App& program, const CLI::ParseError& error,
     message = unknown_name(program, args);
   }
   if (message.empty()) message = error.what();
+  if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr && message == error.what()) {
+    message += "; name its option before it, and put commas between the items of a list";
+  }
   const auto* const conversion = dynamic_cast<const CLI::ConversionError*>(&error);
   if (conversion != nullptr && is_of_numbers(*chosen.app, *conversion)) {
     message += "; give numbers with a comma between two, e.g. 4,8";

@@ -1,8 +1,6 @@
 #include "tools/options/stated_fields.h"
 
 #include <CLI/CLI.hpp>
-#include <charconv>
-#include <system_error>
 
 #include "core/base/message_text.h"
 #include "neuroshard/error.h"
@@ -33,13 +31,6 @@ void apply_fields(const FieldsOption& option, const std::vector<std::string>& st
   } catch (const Error& error) {
     throw Error(std::string(option.name) + ": " + error.what());
   }
-}
-
-std::optional<double> number_in(std::string_view text) {
-  double number = 0.0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return number;
 }
 
 bool flag_of(std::string_view name, std::optional<std::string_view> value) {

@@ -28,9 +28,6 @@ void apply_fields(const FieldsOption& option, const std::vector<std::string>& st
                   const std::function<void(std::string_view, std::optional<std::string_view>)>& set,
                   const std::function<std::optional<std::string>()>& problem);
 
-/// Nothing if `text` is no number, or more than one.
-[[nodiscard]] std::optional<double> number_in(std::string_view text);
-
 /// True without a value.
 [[nodiscard]] bool flag_of(std::string_view name, std::optional<std::string_view> value);
 

@@ -28,6 +28,9 @@ namespace {
 
 constexpr std::string_view kStandardInput = "-";
 
+// No device has more. Somebody who gives MiB or bytes has to see it.
+constexpr std::int64_t kMostUsualMemory = std::int64_t{1} << 40;
+
 std::vector<TaskLine> load_files(const TaskOptions& options) {
   const bool published = !options.tables.empty() || !options.tasks.empty();
   if (options.task.empty() && !published) {
@@ -246,6 +249,10 @@ LoadedTasks load_tasks(const TaskOptions& options, const std::string& hardware) 
     }
     any_valid = any_valid || !error;
     if (!error && task.links) loaded.notes.push_back(links_note(task));
+    if (!error && task.memory_bytes > kMostUsualMemory) {
+      loaded.notes.push_back("devices have " + format_bytes(task.memory_bytes) +
+                             ": memory_gb counts GiB");
+    }
     if (const std::string stated = exchange_text(task.exchange); !error && !stated.empty()) {
       loaded.notes.push_back("exchange: " + stated + "; what is not stated is fp32 or int64");
     }

@@ -1,5 +1,7 @@
 #include "tools/plan_pages/bound_text.h"
 
+#include <algorithm>
+
 #include "core/base/message_text.h"
 #include "neuroshard/cost_bound.h"
 #include "neuroshard/error.h"
@@ -12,7 +14,10 @@ namespace neuroshard::tools {
 static constexpr double kSame = 1e-6;
 
 std::string PlanBound::text() const {
-  if (!any_plan()) return "no plan keeps all rules and fits";
+  if (!any_plan()) {
+    return std::string("no plan keeps all rules and fits") +
+           (short_bytes > 0 ? ": " + format_bytes(short_bytes) + " are short" : "");
+  }
   std::string text = "no plan costs less than " + format_number(bound_ms, 3) + " ms";
   if (cost_ms) {
     text += ", this one costs " + format_number(*cost_ms, 3) + " ms";
@@ -24,9 +29,11 @@ std::string PlanBound::text() const {
 }
 
 PlanBound bound_of(const Hardware& machine, const Task& task, const Plan* plan) {
-  PlanBound bound{.prices = "analytic costs of " + printable(machine.gpu.name) + ", " +
-                            printable(machine.network.name),
-                  .bound_ms = cost_bound_ms(machine.gpu, machine.network, task)};
+  PlanBound bound{
+      .prices = "analytic costs of " + printable(machine.gpu.name) + ", " +
+                printable(machine.network.name),
+      .bound_ms = cost_bound_ms(machine.gpu, machine.network, task),
+      .short_bytes = std::max<std::int64_t>(0, total_bytes(task) - total_room_bytes(task))};
   if (plan != nullptr) {
     for (const PlanProblem& problem : check_plan(*plan, task)) {
       throw Error("plan: " + problem.message() + "; the bound is one of valid plans");

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <limits>
 #include <optional>
 #include <string>
@@ -13,6 +14,7 @@ namespace neuroshard::tools {
 struct PlanBound {
   std::string prices;  ///< Whose they are.
   double bound_ms = 0.0;
+  std::int64_t short_bytes = 0;     ///< That tables need beyond all memory.
   std::optional<double> cost_ms{};  ///< Cost of a plan that is valid, fits and keeps all rules.
 
   /// False: none is known to be impossible.

@@ -1,7 +1,6 @@
 #include "tools/training/train_policy.h"
 
 #include <CLI/CLI.hpp>
-#include <chrono>
 #include <memory>
 #include <optional>
 

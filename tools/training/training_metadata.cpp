@@ -1,14 +1,15 @@
 #include "tools/training/training_metadata.h"
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
+#include <optional>
 #include <set>
 #include <string>
 
+#include "core/base/whole_number.h"
 #include "neuroshard/error.h"
 #include "neuroshard/version.h"
 #include "tools/text/text.h"
@@ -96,10 +97,8 @@ DataOrigin read_data_origin(std::span<const std::filesystem::path> folders,
 }
 
 std::optional<std::int64_t> batch_of_text(const std::string& text) {
-  std::int64_t batch = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), batch);
-  if (error != std::errc() || end != text.data() + text.size() || batch < 1) return std::nullopt;
-  return batch;
+  const std::optional<std::int64_t> batch = whole_number<std::int64_t>(text);
+  return batch && *batch >= 1 ? batch : std::nullopt;
 }
 
 void serve_collected_batch(const DataOrigin& origin, ComputeSamples& samples) {

@@ -1,6 +1,5 @@
 #include "tools/training/training_session.h"
 
-#include <algorithm>
 #include <cstdio>
 
 #include "neuroshard/cuda_training.h"

@@ -7,8 +7,6 @@
 #include <numbers>
 #include <numeric>
 #include <optional>
-#include <tuple>
-#include <utility>
 #include <vector>
 
 #include "core/plans/deduplicated_task.h"

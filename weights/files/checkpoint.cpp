@@ -1,4 +1,3 @@
-#include <limits>
 #include <utility>
 
 #include "neuroshard/error.h"

@@ -180,9 +180,9 @@ std::optional<double> JsonObject::number_if_any(std::string_view name, double lo
   return number_of(*found, name, low, high);
 }
 
-bool JsonObject::flag_if_any(std::string_view name, bool otherwise) const {
+bool JsonObject::flag_if_any(std::string_view name) const {
   const JsonValue* found = find(name);
-  if (found == nullptr) return otherwise;
+  if (found == nullptr) return false;
   bool flag = false;
   if (found->get(flag) != simdjson::SUCCESS) throw Error(place(name) + ": give true or false");
   return flag;

@@ -1,6 +1,5 @@
 #include "weights/files/mlp_tensors.h"
 
-#include <limits>
 #include <utility>
 
 #include "neuroshard/error.h"

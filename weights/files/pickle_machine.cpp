@@ -1,6 +1,5 @@
 #include "weights/files/pickle_machine.h"
 
-#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstdio>

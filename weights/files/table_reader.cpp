@@ -158,7 +158,7 @@ void read_features(const JsonObject& object, Table& table) {
 
 TableRules read_rules(const JsonObject& object) {
   TableRules rules;
-  rules.no_split = object.flag_if_any("no_split", false);
+  rules.no_split = object.flag_if_any("no_split");
   if (object.has("min_width")) rules.min_width = object.small_integer("min_width", 1, kMaxDim);
   if (object.has("max_slices")) rules.max_slices = object.small_integer("max_slices", 1, kMaxDim);
   if (object.has("devices")) rules.devices = read_set(object, "devices", "device");
@@ -166,7 +166,7 @@ TableRules read_rules(const JsonObject& object) {
   if (object.has("nodes")) rules.nodes = read_set(object, "nodes", "node");
   if (object.has("not_nodes")) rules.not_nodes = read_set(object, "not_nodes", "node");
   if (object.has("kinds")) rules.kinds = read_kinds(object);
-  rules.keep_in_hbm = object.flag_if_any("keep_in_hbm", false);
+  rules.keep_in_hbm = object.flag_if_any("keep_in_hbm");
   if (object.has("hbm_share")) rules.hbm_share = object.number("hbm_share", 0.0, 1.0);
   object.reject_unknown_fields();
   return rules;
@@ -255,7 +255,7 @@ TableReader::Result TableReader::read(const JsonObject& object, Dim dim) {
     if (object.has("row_shares")) table.row_shares = read_row_shares(object);
     read_named(object, "replica_gradients", table.replica_gradients, replica_gradients_from_name);
     read_named(object, "pooling", table.pooling, pooling_from_name);
-    table.weighted = object.flag_if_any("weighted", false);
+    table.weighted = object.flag_if_any("weighted");
     if (object.has("popularity")) table.popularity = read_popularity(object, table.rows);
   }
   table.memory = object.all_known() ? memory_ : read_table_memory(object, memory_);

@@ -1,7 +1,6 @@
 #include "weights/lookups/table_population.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <numbers>
 #include <numeric>

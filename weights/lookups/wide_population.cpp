@@ -1,7 +1,6 @@
 #include "weights/lookups/wide_population.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <string>
 

@@ -1,10 +1,11 @@
 #include "weights/training/sample_file.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
+#include <optional>
 #include <string>
 
+#include "core/base/whole_number.h"
 #include "neuroshard/error.h"
 
 namespace neuroshard::training {
@@ -18,13 +19,6 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
     if (end == std::string_view::npos) return parts;
     text.remove_prefix(end + 1);
   }
-}
-
-template <typename Number>
-bool parse(std::string_view text, Number& number) {
-  const char* end = text.data() + text.size();
-  const auto result = std::from_chars(text.data(), end, number);
-  return result.ec == std::errc() && result.ptr == end;
 }
 
 // Enough of a malformed number to find it by.
@@ -82,35 +76,35 @@ bool SampleFile::next(std::size_t groups, std::size_t most_groups) {
 std::int64_t SampleFile::integer(std::size_t group, std::size_t index, std::int64_t low,
                                  std::int64_t high, const char* what) const {
   const std::string_view text = groups_[group][index];
-  std::int64_t value = 0;
-  if (!parse(text, value)) fail(std::string(what) + " " + quoted(text) + " is not an integer");
-  if (value < low || value > high) {
-    fail(std::string(what) + " " + std::to_string(value) + " is not between " +
+  const std::optional<std::int64_t> value = whole_number<std::int64_t>(text);
+  if (!value) fail(std::string(what) + " " + quoted(text) + " is not an integer");
+  if (*value < low || *value > high) {
+    fail(std::string(what) + " " + std::to_string(*value) + " is not between " +
          std::to_string(low) + " and " + std::to_string(high));
   }
-  return value;
+  return *value;
 }
 
 double SampleFile::number(std::size_t group, std::size_t index, const char* what) const {
   const std::string_view text = groups_[group][index];
-  double value = 0.0;
-  if (!parse(text, value) || !std::isfinite(value) || value < 0.0) {
+  const std::optional<double> value = whole_number<double>(text);
+  if (!value || !std::isfinite(*value) || *value < 0.0) {
     fail(std::string(what) + " " + quoted(text) + " is not a number of 0 or more");
   }
-  return value;
+  return *value;
 }
 
 float SampleFile::milliseconds(std::size_t group, std::size_t index, const char* what) const {
   const std::string_view text = groups_[group][index];
-  double value = 0.0;
-  if (!parse(text, value)) fail(std::string(what) + " " + quoted(text) + " is not a number");
+  const std::optional<double> value = whole_number<double>(text);
+  if (!value) fail(std::string(what) + " " + quoted(text) + " is not a number");
   // No cost of a real operator comes near the bound; beyond it squared errors would overflow.
   constexpr double kLongest = 1e9;
-  if (!std::isfinite(value) || value < 0.0 || value > kLongest) {
+  if (!std::isfinite(*value) || *value < 0.0 || *value > kLongest) {
     fail(std::string(what) + " is " + quoted(text) +
          " ms; times are finite and not negative: remove the line or measure it again");
   }
-  return static_cast<float>(value);
+  return static_cast<float>(*value);
 }
 
 void SampleFile::fail(const std::string& fact) const {

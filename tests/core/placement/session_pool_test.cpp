@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <new>
-
 #include "core/placement/plain_session.h"
 #include "owned_problem.h"
 #include "random_tasks.h"

@@ -146,18 +146,17 @@ TEST_F(Explanation, WholeTablesGoWhereGroupsLetThem) {
   }
 }
 
-TEST_F(Explanation, CountsBaseLoadsAndSpeeds) {
-  task_.device_list = {{.memory_bytes = task_.memory_bytes, .base_ms = 1.5},
-                       {.memory_bytes = task_.memory_bytes, .speed = 3.0},
-                       {.memory_bytes = task_.memory_bytes, .base_ms = 0.25, .speed = 0.5}};
-  const PlanExplanation explained = explain(*backend_, task_, cut_plan());
+/// Without its first slice each device, and the plan, cost what `explained` says.
+void expect_first_slices(const Backend& backend, const Task& task,
+                         const PlanExplanation& explained) {
   const Slices slices = slices_by_device(cut_plan());
   for (std::size_t device = 0; device < slices.size(); ++device) {
     Slices rest = slices;
     rest[device].erase(rest[device].begin());
-    const PlanCost expected = cost_of_slices(*backend_, task_, rest);
-    EXPECT_EQ(explained.slices[device][0].without.plan_ms, expected.cost_ms);
-    EXPECT_EQ(explained.slices[device][0].without.device_ms, expected.devices[device].total_ms());
+    const PlanCost expected = cost_of_slices(backend, task, rest);
+    const ChangedCost& without = explained.slices[device][0].without;
+    EXPECT_EQ(without.plan_ms, expected.cost_ms);
+    EXPECT_EQ(without.device_ms, expected.devices[device].total_ms());
   }
 }
 
@@ -170,15 +169,7 @@ TEST_F(Explanation, PricesThePlanByWhatRunsBesideWhat) {
         Overlap{.host_ms = 2.0 * cost_ms}}) {
     task_.overlap = overlap;
     const PlanExplanation explained = explain(*backend, task_, cut_plan());
-    const Slices slices = slices_by_device(cut_plan());
-    for (std::size_t device = 0; device < slices.size(); ++device) {
-      Slices rest = slices;
-      rest[device].erase(rest[device].begin());
-      const PlanCost expected = cost_of_slices(*backend, task_, rest);
-      const ChangedCost& without = explained.slices[device][0].without;
-      EXPECT_EQ(without.plan_ms, expected.cost_ms);
-      EXPECT_EQ(without.device_ms, expected.devices[device].total_ms());
-    }
+    expect_first_slices(*backend, task_, explained);
     if (overlap.host_ms == 0.0) continue;
     EXPECT_EQ(explained.cost.cost_ms, overlap.host_ms);
     EXPECT_EQ(explained.slices[0][0].without.plan_ms, overlap.host_ms);
@@ -191,6 +182,7 @@ TEST_F(Explanation, PricesThePlanWithoutBaseLoadsLowSpeedsAndAllSlices) {
                        {.memory_bytes = task_.memory_bytes, .base_ms = 0.25, .speed = 0.5}};
   const PlanExplanation explained = explain(*backend_, task_, cut_plan());
   ASSERT_EQ(explained.devices.size(), 3U);
+  expect_first_slices(*backend_, task_, explained);
   const Slices slices = slices_by_device(cut_plan());
   for (std::size_t device = 0; device < slices.size(); ++device) {
     SCOPED_TRACE(device);

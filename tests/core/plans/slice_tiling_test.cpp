@@ -6,7 +6,6 @@
 #include <gtest/gtest.h>
 
 #include <limits>
-#include <numeric>
 #include <random>
 
 #include "neuroshard/plan_check.h"

@@ -3,9 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <array>
-#include <limits>
-
 #include "message_of.h"
 #include "neuroshard/plan.h"
 #include "neuroshard/prediction_limits.h"

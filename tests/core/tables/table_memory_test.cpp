@@ -6,7 +6,6 @@
 #include <limits>
 
 #include "message_of.h"
-#include "neuroshard/error.h"
 #include "neuroshard/prediction_limits.h"
 #include "neuroshard/task.h"
 

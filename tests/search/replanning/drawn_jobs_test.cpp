@@ -9,13 +9,11 @@
 #include <random>
 #include <string>
 
-#include "neuroshard/error.h"
 #include "neuroshard/plan_check.h"
 #include "neuroshard/planner.h"
 #include "neuroshard/weights.h"
 #include "random_tasks.h"
 #include "repetitions.h"
-#include "search/plan_recount.h"
 #include "search/planned_cuts.h"
 #include "search/random_rules.h"
 #include "search/replanning/small_jobs.h"

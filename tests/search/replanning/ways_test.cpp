@@ -4,11 +4,9 @@
 
 #include <algorithm>
 #include <map>
-#include <optional>
 #include <set>
 #include <string>
 #include <tuple>
-#include <utility>
 
 #include "neuroshard/plan_check.h"
 #include "neuroshard/planner.h"

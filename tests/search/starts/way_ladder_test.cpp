@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <set>
 
 #include "core/base/random.h"
@@ -80,9 +79,7 @@ class Climber : private testing::TaskState {
 Task task_of(std::uint64_t seed) {
   Task task = testing::random_task_of_all_kinds(seed);
   Random random(seed, 91);
-  if (seed % 4 == 1) testing::add_random_rules(task, random);
-  if (seed % 4 == 2) testing::add_random_kinds(task, random);
-  if (seed % 4 == 3) testing::add_random_groups(task, 2, random);
+  testing::add_some_rules(task, seed, random);
   return task;
 }
 

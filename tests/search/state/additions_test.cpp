@@ -58,9 +58,7 @@ std::optional<Task> task_of(std::uint64_t seed) {
   Task task = testing::random_task_of_all_kinds(seed);
   if (task.devices < 4) return std::nullopt;
   Random random(seed, 95);
-  if (seed % 4 == 1) testing::add_random_rules(task, random);
-  if (seed % 4 == 2) testing::add_random_kinds(task, random);
-  if (seed % 4 == 3) testing::add_random_groups(task, 2, random);
+  testing::add_some_rules(task, seed, random);
   return with_rules_of_groups(task);
 }
 

@@ -31,6 +31,17 @@ Outcome groups_of(std::vector<std::string> more, const char* memory_gb = "4") {
   return run_command("groups", first_task(std::move(more)));
 }
 
+/// Options of a group tell other commands of it.
+void expect_priced_alike(const json& group, const std::string& plan) {
+  std::vector<std::string> args = {"4"};
+  std::istringstream words(group["options"].get<std::string>());
+  for (std::string word; words >> word;) args.push_back(word);
+  args.insert(args.end(), {"--plan", plan, "--format", "json"});
+  const Outcome priced = run_command("simulate", first_task(args));
+  ASSERT_EQ(priced.code, kExitOk) << priced.err;
+  EXPECT_EQ(json::parse(priced.out)["cost_ms"], group["iteration_ms"]);
+}
+
 TEST(GroupsCommand, OptionsTellLevelsOfLinks) {
   const TemporaryFolder folder;
   const std::string plan = folder / "plan.json";
@@ -40,13 +51,7 @@ TEST(GroupsCommand, OptionsTellLevelsOfLinks) {
   ASSERT_EQ(outcome.code, kExitOk) << outcome.err;
   const json group = json::parse(outcome.out)["groups"][0];
   EXPECT_THAT(group["options"].get<std::string>(), HasSubstr("--link-levels 2:5"));
-  std::vector<std::string> args = {"4"};
-  std::istringstream words(group["options"].get<std::string>());
-  for (std::string word; words >> word;) args.push_back(word);
-  args.insert(args.end(), {"--plan", plan, "--format", "json"});
-  const Outcome priced = run_command("simulate", first_task(args));
-  ASSERT_EQ(priced.code, kExitOk) << priced.err;
-  EXPECT_EQ(json::parse(priced.out)["cost_ms"], group["iteration_ms"]);
+  expect_priced_alike(group, plan);
 }
 
 TEST(GroupsCommand, WritesSizesAChartAndAPlanThatIsPricedAlike) {
@@ -67,14 +72,7 @@ TEST(GroupsCommand, WritesSizesAChartAndAPlanThatIsPricedAlike) {
         group["iteration_ms"].get<double>() + group["averaging_ms"].get<double>() / 100.0);
   }
   EXPECT_THAT(read_file(chart), HasSubstr("interleaved, not averaged"));
-  // Its options tell other commands of a group.
-  std::vector<std::string> args = {"4"};
-  std::istringstream words(best["options"].get<std::string>());
-  for (std::string word; words >> word;) args.push_back(word);
-  args.insert(args.end(), {"--plan", plan, "--format", "json"});
-  const Outcome priced = run_command("simulate", first_task(args));
-  ASSERT_EQ(priced.code, kExitOk) << priced.err;
-  EXPECT_EQ(json::parse(priced.out)["cost_ms"], best["iteration_ms"]);
+  expect_priced_alike(best, plan);
 }
 
 TEST(GroupsCommand, ShowsATable) {

@@ -40,9 +40,7 @@ TrainingOptions small_training() {
 
 TEST(FailedAllocationsInTraining, OfAComputeModelAreReported) {
   ComputeSamples samples = testing::golden_compute_samples();
-  samples.cost_ms.resize(60);
-  samples.offsets.resize(61);
-  samples.table_ids.resize(samples.offsets.back());
+  samples.cut_to(60);
   fail_allocations_of([&] {
     (void)train_compute(samples, {.table_network = {8, 4}, .head = {4}}, small_training());
   });

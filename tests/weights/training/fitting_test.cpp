@@ -4,12 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <string>
 #include <vector>
 
 #include "message_of.h"
-#include "neuroshard/error.h"
 #include "neuroshard/evaluation.h"
 #include "neuroshard/weights.h"
 #include "numbers.h"

@@ -31,9 +31,7 @@ struct SumOfTerms {
     for (std::size_t i = 0; i < count; ++i) {
       Random random(3, i);
       const std::vector<int> ids = draw_shard(samples.tables, {}, random);
-      samples.table_ids.insert(samples.table_ids.end(), ids.begin(), ids.end());
-      samples.offsets.push_back(samples.table_ids.size());
-      samples.cost_ms.push_back(0.0F);
+      samples.add(ids, 0.0);
     }
     pieces = operator_pieces(samples, kOperatorFeatures);
     for (std::size_t i = 0; i < count; ++i) samples.cost_ms[i] = true_ms(samples, pieces, i);

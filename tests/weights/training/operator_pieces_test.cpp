@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include "message_of.h"
-#include "neuroshard/error.h"
 #include "neuroshard/table_features.h"
 
 namespace neuroshard::training {

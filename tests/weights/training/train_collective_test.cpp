@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "message_of.h"
-#include "neuroshard/error.h"
 #include "neuroshard/training.h"
 #include "numbers.h"
 

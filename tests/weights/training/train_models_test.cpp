@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <numeric>
 #include <utility>
 
 #include "golden.h"
@@ -29,9 +28,7 @@ const ComputeNetworkSizes kSmallCompute{.table_network = {24, 8}, .head = {16}};
 
 ComputeSamples first_samples(std::size_t count) {
   ComputeSamples samples = golden_compute_samples();
-  samples.offsets.resize(count + 1);
-  samples.table_ids.resize(samples.offsets.back());
-  samples.cost_ms.resize(count);
+  samples.cut_to(count);
   return samples;
 }
 
@@ -212,9 +209,7 @@ TEST(TrainCompute, OperatorFeaturesLearnOperatorsOfAnyNumberOfSamples) {
     const std::vector<int> ids = draw_shard(samples.tables, {}, random);
     samples.served.push_back(std::int64_t{1024} << random.below(13));
     source->serve(samples.served.back());
-    samples.table_ids.insert(samples.table_ids.end(), ids.begin(), ids.end());
-    samples.offsets.push_back(samples.table_ids.size());
-    samples.cost_ms.push_back(static_cast<float>(source->cost_ms(ids)));
+    samples.add(ids, source->cost_ms(ids));
   }
   TrainingOptions options{
       .epochs = NEUROSHARD_SANITIZED ? 10 : 40, .batch = 32, .loss = TrainingLoss::kRelative};

@@ -10,9 +10,7 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
-#include <cmath>
 #include <filesystem>
-#include <limits>
 #include <string>
 #include <tuple>
 #include <utility>

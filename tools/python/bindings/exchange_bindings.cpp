@@ -4,7 +4,6 @@
 #include <nanobind/stl/string_view.h>
 
 #include <cstddef>
-#include <optional>
 #include <string>
 #include <string_view>
 

@@ -3,7 +3,6 @@
 #include <nanobind/nanobind.h>
 
 #include <chrono>
-#include <exception>
 #include <future>
 #include <system_error>
 #include <thread>

@@ -2,8 +2,6 @@
 #include <nanobind/operators.h>
 #include <nanobind/stl/string.h>
 
-#include <string>
-
 #include "core/tables/overlap_fields.h"
 #include "neuroshard/error.h"
 #include "neuroshard/overlap.h"

@@ -29,6 +29,19 @@ struct ComputeSamples {
   [[nodiscard]] std::int64_t served_by(std::size_t sample) const {
     return served.empty() ? kDefaultBatchSize : served[sample];
   }
+  /// An operator of tables `ids`; `served` is the caller's.
+  void add(std::span<const int> ids, double ms) {
+    table_ids.insert(table_ids.end(), ids.begin(), ids.end());
+    offsets.push_back(table_ids.size());
+    cost_ms.push_back(static_cast<float>(ms));
+  }
+  /// Leaves the first `count` samples.
+  void cut_to(std::size_t count) {
+    offsets.resize(count + 1);
+    table_ids.resize(offsets.back());
+    cost_ms.resize(count);
+    if (!served.empty()) served.resize(count);
+  }
 };
 
 /// Measured costs of the all-to-all between `devices` devices; all arrays are [samples, devices].

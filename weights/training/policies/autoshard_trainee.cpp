@@ -13,7 +13,6 @@ using Autoshard = AutoshardPolicy;
 
 // The slope of half the squared error, which is halved once more.
 constexpr double kBaselineWeight = 0.5;
-constexpr double kMostNorm = 40.0;
 constexpr std::size_t kState = kPolicyState;
 constexpr std::size_t kEmbedding = kPolicyEmbedding;
 
@@ -240,7 +239,7 @@ AutoshardTrainee::PolicyLosses AutoshardTrainee::step_policy(
   progress.backward();
   tables.backward();
   const std::array all = {&tables, &progress, memory()[0], memory()[1], &baseline, &load, &choice};
-  (void)clip_gradients(all, kMostNorm);
+  clip_gradients(all);
   for (PartTrainee* one : all) one->step(learning_rate);
   return losses;
 }
@@ -267,7 +266,7 @@ double AutoshardTrainee::step_costs(std::span<const float> features,
   }
   tables.backward();
   const std::array both = {&tables, &cost};
-  (void)clip_gradients(both, kMostNorm);
+  clip_gradients(both);
   for (PartTrainee* one : both) one->step(learning_rate);
   return loss;
 }

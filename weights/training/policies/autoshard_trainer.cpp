@@ -1,5 +1,4 @@
 #include <deque>
-#include <numeric>
 
 #include "core/policies/policy_features.h"
 #include "weights/training/policies/autoshard_trainee.h"

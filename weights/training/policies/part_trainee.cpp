@@ -65,18 +65,17 @@ void add_to_gradients(PartTrainee& tables, std::span<const std::uint32_t> rows,
   }
 }
 
-double clip_gradients(std::span<PartTrainee* const> parts, double most) {
+void clip_gradients(std::span<PartTrainee* const> parts) {
+  constexpr double kMostNorm = 40.0;
   double squares = 0.0;
   for (PartTrainee* part : parts) {
     for (const float g : part->gradient()) squares += static_cast<double>(g) * g;
   }
-  const double norm = std::sqrt(squares);
-  const double scale = most / (norm + 1e-6);
-  if (scale >= 1.0) return norm;
+  const double scale = kMostNorm / (std::sqrt(squares) + 1e-6);
+  if (scale >= 1.0) return;
   for (PartTrainee* part : parts) {
     for (float& g : part->gradient()) g *= static_cast<float>(scale);
   }
-  return norm;
 }
 
 BatchRows::BatchRows(std::span<const float> features)

@@ -64,9 +64,8 @@ void add_embeddings(PartTrainee& tables, std::span<const std::uint32_t> rows, fl
 void add_to_gradients(PartTrainee& tables, std::span<const std::uint32_t> rows,
                       const float* gradient);
 
-/// Scales the gradients of all parts so that their norm is at most `most`, as torch does. Returns
-/// the norm before.
-double clip_gradients(std::span<PartTrainee* const> parts, double most);
+/// Scales the gradients of all parts so that their norm is at most 40, as torch does.
+void clip_gradients(std::span<PartTrainee* const> parts);
 
 /// Rows of all tables of a policy's tasks that a batch needs, each once, after the row of zeros.
 class BatchRows {

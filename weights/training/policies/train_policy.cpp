@@ -1,6 +1,5 @@
 #include "weights/training/policies/train_policy.h"
 
-#include <algorithm>
 #include <array>
 
 #include "core/base/fingerprint.h"
