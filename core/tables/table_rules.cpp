@@ -4,6 +4,7 @@
 #include <functional>
 #include <limits>
 
+#include "core/base/message_text.h"
 #include "core/plans/equal_blocks.h"
 #include "core/plans/sharding_kinds.h"
 #include "neuroshard/plan.h"
