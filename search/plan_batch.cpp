@@ -64,6 +64,7 @@ std::vector<PlanOutcome> Planner::plan_batch(std::span<const Task> tasks,
   // Borrowed by searches.
   std::deque<DeduplicatedTask> deduplicated;
   std::deque<Task> with_rules;
+  std::deque<Task> canonical;  // As plan_anew() has a start planned.
   std::vector<const Task*> planned(tasks.size());
   for (std::size_t i = 0; i < tasks.size(); ++i) {
     try {
@@ -73,13 +74,13 @@ std::vector<PlanOutcome> Planner::plan_batch(std::span<const Task> tasks,
       continue;
     }
     planned[i] = &deduplicated.emplace_back(tasks[i]).task();
-    const Task& task = with_rules.emplace_back(
-        !planned[i]->groups.empty()                        ? with_rules_of_groups(*planned[i])
-        : root.options.algorithm == Algorithm::kNeuroshard ? canonical_task(*planned[i]).task
-                                                           : *planned[i]);
-    if (impls[i]->searches_published(task, root.options.effort)) {
-      searches[impls[i].get()].push_back({task, published[i]});
-    }
+    const Task& task = planned[i]->groups.empty()
+                           ? *planned[i]
+                           : with_rules.emplace_back(with_rules_of_groups(*planned[i]));
+    if (!impls[i]->searches_published(task, root.options.effort)) continue;
+    const bool is_start = root.options.algorithm == Algorithm::kNeuroshard && task.groups.empty();
+    searches[impls[i].get()].push_back(
+        {is_start ? canonical.emplace_back(canonical_task(task).task) : task, published[i]});
   }
   for (const auto& [impl, jobs] : searches) impl->plan_published(jobs, request);
   ThreadTeam team(static_cast<int>(
