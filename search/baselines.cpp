@@ -4,12 +4,15 @@
 #include <cmath>
 #include <numeric>
 #include <random>
+#include <utility>
 
 #include "core/base/step_budget.h"
 #include "core/plans/equal_blocks.h"
 #include "core/tables/table_rules.h"
+#include "neuroshard/simulator.h"
 #include "search/apart_devices.h"
 #include "search/hot_rows/flexshard.h"
+#include "search/infeasibility/infeasibility.h"
 #include "search/recshard.h"
 
 namespace neuroshard {
@@ -136,6 +139,17 @@ std::optional<Plan> place_by_baseline(const Task& task, Algorithm algorithm, std
     left[device] -= size;
   }
   return plan;
+}
+
+void price_if_it_fits(const Backend& backend, const Task& task, Algorithm algorithm,
+                      PlanResult& result) {
+  PlanCost cost = simulate(backend, task, *result.plan);
+  if (cost.fits_memory) {
+    result.cost = std::move(cost);
+    return;
+  }
+  result.plan.reset();
+  result.infeasible = baseline_failure(task, algorithm);
 }
 
 }  // namespace neuroshard

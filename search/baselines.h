@@ -6,6 +6,7 @@
 
 #include "neuroshard/backend.h"
 #include "neuroshard/plan.h"
+#include "neuroshard/plan_result.h"
 #include "neuroshard/search_options.h"
 #include "neuroshard/stop_condition.h"
 #include "neuroshard/task.h"
@@ -40,5 +41,10 @@ inline constexpr std::array kGreedyBaselines = {Algorithm::kDimGreedy, Algorithm
 /// `stop`.
 [[nodiscard]] std::optional<Plan> cheapest_uniform_plan(const Backend& backend, const Task& task,
                                                         const StopCondition& stop = {});
+
+/// Prices the plan of `result`, found by `algorithm`, or says in its place that there is none if it
+/// does not fit: hosts have copies of rows, which these algorithms do not count.
+void price_if_it_fits(const Backend& backend, const Task& task, Algorithm algorithm,
+                      PlanResult& result);
 
 }  // namespace neuroshard

@@ -8,7 +8,6 @@
 
 #include "core/plans/deduplicated_task.h"
 #include "core/tables/table_groups.h"
-#include "search/canonical_task.h"
 #include "search/planner_impl.h"
 
 namespace neuroshard {
@@ -64,7 +63,7 @@ std::vector<PlanOutcome> Planner::plan_batch(std::span<const Task> tasks,
   // Borrowed by searches.
   std::deque<DeduplicatedTask> deduplicated;
   std::deque<Task> with_rules;
-  std::deque<Task> canonical;  // As plan_anew() has a start planned.
+  std::deque<BundledTask> starts;
   std::vector<const Task*> planned(tasks.size());
   for (std::size_t i = 0; i < tasks.size(); ++i) {
     try {
@@ -78,9 +77,9 @@ std::vector<PlanOutcome> Planner::plan_batch(std::span<const Task> tasks,
                            ? *planned[i]
                            : with_rules.emplace_back(with_rules_of_groups(*planned[i]));
     if (!impls[i]->searches_published(task, root.options.effort)) continue;
-    const bool is_start = root.options.algorithm == Algorithm::kNeuroshard && task.groups.empty();
+    std::optional<BundledTask> start = impls[i]->task_of_start(task);
     searches[impls[i].get()].push_back(
-        {is_start ? canonical.emplace_back(canonical_task(task).task) : task, published[i]});
+        {start ? starts.emplace_back(*std::move(start)).task : task, published[i]});
   }
   for (const auto& [impl, jobs] : searches) impl->plan_published(jobs, request);
   ThreadTeam team(static_cast<int>(

@@ -14,7 +14,6 @@
 #include "neuroshard/simulator.h"
 #include "neuroshard/task_models.h"
 #include "search/baselines.h"
-#include "search/canonical_task.h"
 #include "search/engine/best_plans.h"
 #include "search/hot_rows/hot_rows_change.h"
 #include "search/infeasibility/infeasibility.h"
@@ -200,11 +199,6 @@ std::optional<PlanResult> Planner::Impl::out_of_reach(const Task& task) const {
 void Planner::Impl::settle_reason(const Task& planned, const PlanRequest& request,
                                   PlanResult& result) const {
   std::optional<Infeasibility>& why = result.infeasible;
-  if (result.plan && !result.cost.fits_memory) {
-    result.plan.reset();
-    result.cost = PlanResult{}.cost;
-    why = baseline_failure(planned, options.algorithm);
-  }
   if (!why) return;
   Task task = planned;
   // Tables that are deduplicated, or have hot rows, may have smaller buffers. Nothing is proven by
@@ -242,7 +236,7 @@ PlanResult Planner::Impl::plan_by_baseline(const Task& task, const PlanRequest& 
     result.plan = place_by_baseline(task, options.algorithm, options.seed);
   }
   if (result.plan) {
-    result.cost = neuroshard::simulate(*cpu, task, *result.plan);
+    price_if_it_fits(*cpu, task, options.algorithm, result);
   } else {
     result.infeasible = baseline_failure(task, options.algorithm);
   }
@@ -343,7 +337,12 @@ PlanResult Planner::Impl::plan_anew(const Task& stated, const PlanRequest& reque
   if (threads > 1 && !alone) lease = team().try_lease();
   ThreadTeam::Lease* const team_of_plan = lease ? &*lease : nullptr;
   const auto search_published = [&] {
-    return published ? published() : plan_published(planned, request, team_of_plan);
+    const std::optional<BundledTask> start = task_of_start(planned);
+    PlanResult found = published
+                           ? published()
+                           : plan_published(start ? start->task : planned, request, team_of_plan);
+    if (start && found.plan) found.plan = start->plan_of_listed(*found.plan);
+    return found;
   };
   if (options.algorithm == Algorithm::kPublished) return search_published();
   if (options.algorithm != Algorithm::kNeuroshard) return plan_by_baseline(planned, request);
@@ -351,17 +350,7 @@ PlanResult Planner::Impl::plan_anew(const Task& stated, const PlanRequest& reque
   if (plainer && *plainer && (*plainer)->plan) {
     starts.plainer = &*(*plainer)->plan;
   }
-  // Its plans depend on the order of tables, and those of the algorithm neuroshard do not.
-  if (searches_published(planned, effort)) {
-    starts.published = [&] {
-      if (!planned.groups.empty()) return search_published();
-      const BundledTask canonical = canonical_task(planned);
-      PlanResult found =
-          published ? published() : plan_published(canonical.task, request, team_of_plan);
-      if (found.plan) found.plan = canonical.plan_of_listed(*found.plan);
-      return found;
-    };
-  }
+  if (searches_published(planned, effort)) starts.published = search_published;
   PlanResult result = plan_by_portfolio(planned, request, starts, effort, team_of_plan);
   if (plainer) add_work_of_plainer_task(task, *plainer, result);
   return result;

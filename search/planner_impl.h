@@ -19,6 +19,7 @@
 #include "neuroshard/prediction_limits.h"
 #include "neuroshard/replan.h"
 #include "neuroshard/training_ranges.h"
+#include "search/canonical_task.h"
 #include "search/infeasibility/sharding_means.h"
 #include "search/search_driver.h"
 #include "search/state/table_ways.h"
@@ -83,6 +84,12 @@ struct Planner::Impl {
     const auto in_columns = [&](const Table& table) { return may_be_in_columns(task, table); };
     return (is_start || options.algorithm == Algorithm::kPublished) &&
            std::ranges::all_of(task.tables, in_columns);
+  }
+  /// The task of the published search where it is a start. Its plans depend on the order of tables,
+  /// and those of the algorithm neuroshard do not. Nothing: the task as it is.
+  [[nodiscard]] std::optional<BundledTask> task_of_start(const Task& planned) const {
+    if (options.algorithm != Algorithm::kNeuroshard || !planned.groups.empty()) return std::nullopt;
+    return canonical_task(planned);
   }
   /// A Portfolio is given these beside the task.
   struct Starts {

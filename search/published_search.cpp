@@ -5,8 +5,8 @@
 
 #include "core/tables/table_rules.h"
 #include "neuroshard/column_halvings.h"
-#include "neuroshard/simulator.h"
 #include "search/apart_devices.h"
+#include "search/baselines.h"
 #include "search/infeasibility/infeasibility.h"
 #include "search/memory_splits.h"
 #include "search/placement_rules.h"
@@ -219,7 +219,7 @@ void PublishedSearch::finish(PlanResult& result) {
   result.plan = std::move(plan_);
   result.infeasible = std::move(infeasible_);
   if (result.plan && bundled_ != nullptr) result.plan = bundled_->plan_of_listed(*result.plan);
-  if (result.plan) result.cost = simulate(backend_, task_, *result.plan);
+  if (result.plan) price_if_it_fits(backend_, task_, Algorithm::kPublished, result);
 }
 
 }  // namespace neuroshard

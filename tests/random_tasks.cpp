@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/base/whole_number.h"
+#include "core/base/number_in.h"
 #include "neuroshard/training_ranges.h"
 #include "neuroshard/zipf_histogram.h"
 
@@ -37,7 +37,7 @@ Table random_table(std::mt19937_64& random) {
 std::uint64_t number_in_environment(const char* name, std::uint64_t otherwise) {
   const char* const given = std::getenv(name);  // NOLINT(concurrency-mt-unsafe)
   if (given == nullptr) return otherwise;
-  if (const auto number = whole_number<std::uint64_t>(given)) return *number;
+  if (const auto number = number_in<std::uint64_t>(given)) return *number;
   throw std::invalid_argument(std::string(name) + " is '" + given + "'; give a number");
 }
 

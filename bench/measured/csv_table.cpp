@@ -5,7 +5,7 @@
 #include <sstream>
 #include <utility>
 
-#include "core/base/whole_number.h"
+#include "core/base/number_in.h"
 #include "weights/files/read_file.h"
 
 namespace neuroshard::bench {
@@ -46,7 +46,7 @@ const std::string& CsvRow::text(std::string_view column) const {
 }
 
 double CsvRow::positive(std::string_view column) const {
-  const std::optional<double> number = whole_number<double>(text(column));
+  const std::optional<double> number = number_in<double>(text(column));
   if (!number || !std::isfinite(*number) || *number <= 0.0) {
     fail(column, "'" + cell(column) + "' is not a number above 0");
   }
@@ -54,7 +54,7 @@ double CsvRow::positive(std::string_view column) const {
 }
 
 std::int64_t CsvRow::integer(std::string_view column, std::int64_t least, std::int64_t most) const {
-  const std::optional<std::int64_t> number = whole_number<std::int64_t>(text(column));
+  const std::optional<std::int64_t> number = number_in<std::int64_t>(text(column));
   if (!number || *number < least || *number > most) {
     fail(column, "'" + cell(column) + "' is not a whole number from " + std::to_string(least) +
                      " to " + std::to_string(most));

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "core/base/message_text.h"
-#include "core/base/whole_number.h"
+#include "core/base/number_in.h"
 #include "core/models/link_rates.h"
 #include "core/tables/node_link_fields.h"
 #include "neuroshard/comm_scaling.h"
@@ -35,7 +35,7 @@ std::optional<double> metadata_number(const CostModels& models, const std::strin
   const auto found = models.metadata.find(key);
   if (found == models.metadata.end()) return std::nullopt;
   const std::string& text = found->second;
-  const std::optional<double> value = whole_number<double>(text);
+  const std::optional<double> value = number_in<double>(text);
   if (!value || !(*value >= low) || *value > high) {
     throw Error("cost models: the metadata's '" + key + "' is '" + text +
                 "'; expected a number from " + shortest_text(low) + " to " + shortest_text(high));

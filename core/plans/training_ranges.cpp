@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/base/message_text.h"
-#include "core/base/whole_number.h"
+#include "core/base/number_in.h"
 #include "core/plans/deduplicated_task.h"
 #include "core/plans/hot_rows.h"
 #include "core/plans/replicas.h"
@@ -22,7 +22,7 @@ constexpr std::string_view kRangeInfix = ".range.";
 constexpr std::string_view kRangeSeparator = " to ";
 
 std::optional<double> finite_number(std::string_view text) {
-  const std::optional<double> value = whole_number<double>(text);
+  const std::optional<double> value = number_in<double>(text);
   return value && std::isfinite(*value) ? value : std::nullopt;
 }
 

@@ -2,7 +2,7 @@
 #include <optional>
 #include <utility>
 
-#include "core/base/whole_number.h"
+#include "core/base/number_in.h"
 #include "neuroshard/error.h"
 #include "neuroshard/task_file.h"
 #include "weights/files/json_reader.h"
@@ -34,7 +34,7 @@ std::vector<std::string_view> columns_of(std::string_view line) {
 std::vector<int> parse_integers(std::string_view list, const char* what, const std::string& where) {
   std::vector<int> numbers;
   for (const std::string_view part : split(list, ",")) {
-    const std::optional<int> number = whole_number<int>(part);
+    const std::optional<int> number = number_in<int>(part);
     if (!number) {
       throw Error(where + ": " + what + " " + std::to_string(numbers.size()) + " is '" +
                   std::string(part.substr(0, 40)) + "'; give an integer");

@@ -36,7 +36,7 @@ namespace neuroshard {
 /// Says that the search was ended before it had a plan.
 [[nodiscard]] Infeasibility nothing_in_time(const Task& task);
 
-/// Says that a baseline found no room; all but kUniform do not split tables.
+/// Says that a baseline found no room; all but kUniform and kPublished do not split tables.
 [[nodiscard]] Infeasibility baseline_failure(const Task& task, Algorithm algorithm);
 
 }  // namespace neuroshard

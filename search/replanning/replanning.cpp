@@ -393,9 +393,7 @@ void Replanning::search_with_small_moves() {
   budget_.bytes = budget_.least_bytes + more_bytes;
   budget_.price_moves(within.cost.slowest_ms(), kLeastGainOfAllSmallMoves);
   set_terms(within);
-  starts_ = {within};
-  for (const Candidate& one : known_) add_start(one);
-  search();
+  search_within(*budget_.bytes);
   budget_.bytes = own_bytes;
   if (best_->cost.slowest_ms() * (1.0 + kLeastGainOfSmallMoves) > within.cost.slowest_ms())
     best_ = within;

@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "core/base/message_text.h"
-#include "core/base/whole_number.h"
+#include "core/base/number_in.h"
 #include "core/tables/exchange_fields.h"
 #include "neuroshard/error.h"
 #include "tools/options/stated_fields.h"
@@ -21,7 +21,7 @@ constexpr FieldsOption kExchangeOption{
     "FIELD[=VALUE],..."};
 
 double share_of(std::string_view text) {
-  if (const std::optional<double> share = whole_number<double>(text)) return *share;
+  if (const std::optional<double> share = number_in<double>(text)) return *share;
   throw Error("'" + printable(text) + "' is no number; give a share, 0.001 to 1");
 }
 

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "core/base/message_text.h"
-#include "core/base/whole_number.h"
+#include "core/base/number_in.h"
 #include "core/tables/host_memory_fields.h"
 #include "neuroshard/error.h"
 #include "tools/options/stated_fields.h"
@@ -22,7 +22,7 @@ constexpr FieldsOption kHostMemoryOption{
     "FIELD=VALUE,..."};
 
 double host_number(std::string_view name, std::string_view text) {
-  if (const std::optional<double> number = whole_number<double>(text)) return *number;
+  if (const std::optional<double> number = number_in<double>(text)) return *number;
   throw Error(std::string(name) + " is '" + printable(text) + "', no number; give e.g. " +
               std::string(name) + "=25");
 }

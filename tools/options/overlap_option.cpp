@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "core/base/message_text.h"
-#include "core/base/whole_number.h"
+#include "core/base/number_in.h"
 #include "core/tables/overlap_fields.h"
 #include "neuroshard/error.h"
 #include "tools/options/stated_fields.h"
@@ -19,7 +19,7 @@ constexpr FieldsOption kOverlapOption{
     "FIELD[=VALUE],..."};
 
 double ms_of(std::string_view name, std::string_view text) {
-  if (const std::optional<double> ms = whole_number<double>(text)) return *ms;
+  if (const std::optional<double> ms = number_in<double>(text)) return *ms;
   throw Error(std::string(name) + " is '" + printable(text) + "', no number; give milliseconds, " +
               "e.g. " + std::string(name) + "=3.5");
 }

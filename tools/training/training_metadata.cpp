@@ -9,7 +9,7 @@
 #include <set>
 #include <string>
 
-#include "core/base/whole_number.h"
+#include "core/base/number_in.h"
 #include "neuroshard/error.h"
 #include "neuroshard/version.h"
 #include "tools/text/text.h"
@@ -97,7 +97,7 @@ DataOrigin read_data_origin(std::span<const std::filesystem::path> folders,
 }
 
 std::optional<std::int64_t> batch_of_text(const std::string& text) {
-  const std::optional<std::int64_t> batch = whole_number<std::int64_t>(text);
+  const std::optional<std::int64_t> batch = number_in<std::int64_t>(text);
   return batch && *batch >= 1 ? batch : std::nullopt;
 }
 

@@ -44,7 +44,7 @@ class JsonObject {
   /// Nothing if there is no such field.
   [[nodiscard]] std::optional<double> number_if_any(std::string_view name, double low,
                                                     double high) const;
-  /// `otherwise` if there is no such field.
+  /// False if there is no such field.
   [[nodiscard]] bool flag_if_any(std::string_view name) const;
   [[nodiscard]] std::string text(std::string_view name) const;
   [[nodiscard]] JsonArray array(std::string_view name) const;

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "core/base/whole_number.h"
+#include "core/base/number_in.h"
 #include "neuroshard/error.h"
 
 namespace neuroshard::training {
@@ -76,7 +76,7 @@ bool SampleFile::next(std::size_t groups, std::size_t most_groups) {
 std::int64_t SampleFile::integer(std::size_t group, std::size_t index, std::int64_t low,
                                  std::int64_t high, const char* what) const {
   const std::string_view text = groups_[group][index];
-  const std::optional<std::int64_t> value = whole_number<std::int64_t>(text);
+  const std::optional<std::int64_t> value = number_in<std::int64_t>(text);
   if (!value) fail(std::string(what) + " " + quoted(text) + " is not an integer");
   if (*value < low || *value > high) {
     fail(std::string(what) + " " + std::to_string(*value) + " is not between " +
@@ -87,7 +87,7 @@ std::int64_t SampleFile::integer(std::size_t group, std::size_t index, std::int6
 
 double SampleFile::number(std::size_t group, std::size_t index, const char* what) const {
   const std::string_view text = groups_[group][index];
-  const std::optional<double> value = whole_number<double>(text);
+  const std::optional<double> value = number_in<double>(text);
   if (!value || !std::isfinite(*value) || *value < 0.0) {
     fail(std::string(what) + " " + quoted(text) + " is not a number of 0 or more");
   }
@@ -96,7 +96,7 @@ double SampleFile::number(std::size_t group, std::size_t index, const char* what
 
 float SampleFile::milliseconds(std::size_t group, std::size_t index, const char* what) const {
   const std::string_view text = groups_[group][index];
-  const std::optional<double> value = whole_number<double>(text);
+  const std::optional<double> value = number_in<double>(text);
   if (!value) fail(std::string(what) + " " + quoted(text) + " is not a number");
   // No cost of a real operator comes near the bound; beyond it squared errors would overflow.
   constexpr double kLongest = 1e9;

@@ -7,9 +7,9 @@
 
 namespace neuroshard {
 
-/// The number that all of `text` is; nothing if it is none, or more follows.
+/// The number that all of `text` is; nothing if it is none, out of range, or more follows.
 template <typename Number>
-[[nodiscard]] std::optional<Number> whole_number(std::string_view text) {
+[[nodiscard]] std::optional<Number> number_in(std::string_view text) {
   Number number{};
   const char* const end = text.data() + text.size();
   const auto [rest, error] = std::from_chars(text.data(), end, number);
