@@ -41,6 +41,7 @@ constexpr double kOtherGradients = 16.0 * (1 << 20);
 
 constexpr int kMostSlicesOfDevice = 2;
 constexpr double kNoRoomMs = 1e9;
+constexpr WayLadder::Loads kNoLimits = {kNoRoomMs, kNoRoomMs, kNoRoomMs, kNoRoomMs};
 constexpr double kLeastMs = 1e-9;     // So that nothing costs nothing.
 constexpr double kMostOfRoom = 0.85;  // A shard takes no more, if there is another way.
 // A table that takes more of all room may not find room for each of its slices.
@@ -197,24 +198,48 @@ double WayLadder::all_reduce_ms(double dense_bytes) const {
   return model == nullptr ? 0.0 : model->cost_ms(static_cast<int>(devices_), dense_bytes);
 }
 
-double WayLadder::ms_of(const Option& option, const Prices& prices, double beyond_limits) {
+double WayLadder::ms_of_time(const Option& option, const Prices& prices) {
   double shared_ms = prices.ids * option.mean_ms[kIds];
   for (std::size_t i = 0; i < kIds; ++i) shared_ms += option.mean_ms[i];
-  double ms = (option.fits ? 0.0 : kNoRoomMs) +
-              prices.ms_of_byte * static_cast<double>(option.bytes) +
-              prices.replicas.times * (option.replica_ms + prices.replicas.once * option.once_ms);
-  ms += option.in_blocks ? prices.blocks * shared_ms : shared_ms;
+  return (option.fits ? 0.0 : kNoRoomMs) +
+         prices.replicas.times * (option.replica_ms + prices.replicas.once * option.once_ms) +
+         (option.in_blocks ? prices.blocks * shared_ms : shared_ms);
+}
+
+double WayLadder::ms_of(const Option& option, const Prices& prices) {
+  return ms_of_time(option, prices) + prices.ms_of_byte * static_cast<double>(option.bytes);
+}
+
+double WayLadder::ms_within(const Option& option, double ms, const Loads& most,
+                            double beyond_limits) {
   for (std::size_t i = 0; i < option.largest.size(); ++i) {
-    ms += beyond_limits * std::max(0.0, option.largest[i] - prices.most[i]);
+    ms += beyond_limits * std::max(0.0, option.largest[i] - most[i]);
   }
   return ms;
 }
 
-std::uint32_t WayLadder::cheapest(const std::vector<Option>& options, const Prices& prices) {
+// Limits and the price of memory change more often.
+void WayLadder::set_prices(Prices prices) const {
+  prices.ms_of_byte = 0.0;
+  if (set_prices_ == prices) return;
+  set_prices_ = prices;
+  priced_options_.resize(options_.size());
+  for (std::size_t t = 0; t < options_.size(); ++t) {
+    priced_options_[t].clear();
+    for (const Option& option : options_[t]) {
+      priced_options_[t].push_back({ms_of_time(option, prices), static_cast<double>(option.bytes)});
+    }
+  }
+}
+
+std::uint32_t WayLadder::cheapest(std::size_t table, double ms_of_byte, const Loads& most) const {
+  const std::vector<PricedOption>& options = priced_options_[table];
   std::uint32_t best = 0;
   double least = std::numeric_limits<double>::infinity();
   for (std::uint32_t i = 0; i < options.size(); ++i) {
-    const double ms = ms_of(options[i], prices, kBeyondLimit);
+    double ms = options[i].ms + ms_of_byte * options[i].bytes;
+    if (!(ms < least)) continue;  // Most are, whatever limits are.
+    ms = ms_within(options_[table][i], ms, most, kBeyondLimit);
     if (!(ms < least)) continue;
     best = i;
     least = ms;
@@ -233,13 +258,15 @@ std::vector<WayLadder::OtherCut> WayLadder::other_cuts(const Rung& rung, double 
     const std::vector<Option>& options = options_[tables.front()];
     const TableCut& now = rung.cuts[tables.front()];
     const auto own = std::ranges::find(options, now, &Option::cut);
-    const double own_ms = (1.0 + doubt) * ms_of(*own, rung.prices, kNearLimit);
+    const auto near_ms = [&](const Option& option) {
+      return ms_within(option, ms_of(option, rung.prices), rung.most, kNearLimit);
+    };
+    const double own_ms = (1.0 + doubt) * near_ms(*own);
     const std::size_t first = all.size();
     for (const Option& option : options) {
       const TableCut& cut = option.cut;
-      const Candidate one{
-          {tables, cut},
-          static_cast<double>(tables.size()) * (ms_of(option, rung.prices, kNearLimit) - own_ms)};
+      const Candidate one{{tables, cut},
+                          static_cast<double>(tables.size()) * (near_ms(option) - own_ms)};
       if (cut.way == now.way) {
         if (cut.slices == 2 * now.slices || now.slices == 2 * cut.slices) all.push_back(one);
         continue;
@@ -276,7 +303,7 @@ std::vector<std::vector<std::size_t>> WayLadder::cut_alike(const Rung& rung) con
 }
 
 std::vector<WayLadder::NearCuts> WayLadder::near_cuts(const Rung& rung) const {
-  const auto cut_ms = [&](const Option& option) { return ms_of(option, rung.prices, 0.0); };
+  const auto cut_ms = [&](const Option& option) { return ms_of(option, rung.prices); };
   std::vector<double> least_ms;
   for (const std::vector<Option>& options : options_) {
     least_ms.push_back(cut_ms(*std::ranges::min_element(options, {}, cut_ms)));
@@ -296,9 +323,11 @@ std::vector<WayLadder::NearCuts> WayLadder::near_cuts(const Rung& rung) const {
 }
 
 // Others only get dearer by a lower limit, so an option that keeps to it stays the cheapest.
-WayLadder::Estimate WayLadder::rung(Prices& prices, double room_share, const Estimate* higher,
-                                    std::size_t lowered) const {
+WayLadder::Estimate WayLadder::rung(Prices prices, const Loads& most, double room_share,
+                                    const Estimate* higher, std::size_t lowered) const {
   Estimate rung;
+  rung.most = most;
+  set_prices(prices);
   rung.chosen.resize(options_.size());
   if (higher != nullptr && higher->prices.ms_of_byte != prices.ms_of_byte) higher = nullptr;
   for (int look = 0; look < kLooksAtMemory; ++look, higher = nullptr) {
@@ -310,9 +339,9 @@ WayLadder::Estimate WayLadder::rung(Prices& prices, double room_share, const Est
     std::fill(sum_.begin(), sum_.end(), 0.0F);
     bool any_replica = false;
     for (std::size_t t = 0; t < options_.size(); ++t) {
-      const bool stays = higher != nullptr &&
-                         options_[t][higher->chosen[t]].largest[lowered] <= prices.most[lowered];
-      rung.chosen[t] = stays ? higher->chosen[t] : cheapest(options_[t], prices);
+      const bool stays =
+          higher != nullptr && options_[t][higher->chosen[t]].largest[lowered] <= most[lowered];
+      rung.chosen[t] = stays ? higher->chosen[t] : cheapest(t, prices.ms_of_byte, most);
       const Option& option = options_[t][rung.chosen[t]];
       for (std::size_t i = 0; i < kTimes; ++i) mean_ms[i] += option.mean_ms[i];
       for (std::size_t i = 0; i < rung.largest.size(); ++i) {
@@ -348,20 +377,17 @@ WayLadder::Estimate WayLadder::rung(Prices& prices, double room_share, const Est
   return rung;
 }
 
-std::optional<WayLadder::Estimate> WayLadder::lower(const Estimate& now, Prices& prices,
-                                                    double room_share,
+std::optional<WayLadder::Estimate> WayLadder::lower(const Estimate& now, double room_share,
                                                     const StopCondition& stop) const {
   std::optional<Estimate> best;
-  const Prices before = prices;
   const std::size_t limits = now.room_share > kSharesOfRoom.back() ? kTimes + 1 : kTimes;
   for (std::size_t i = 0; i < limits && !stop.reached(); ++i) {
-    Prices lowered = before;
-    lowered.most[i] = kLowered * now.largest[i];
-    Estimate tried = rung(lowered, room_share, &now, i);
+    Loads most = now.most;
+    most[i] = kLowered * now.largest[i];
+    Estimate tried = rung(now.prices, most, room_share, &now, i);
     if (!(tried.largest[i] < now.largest[i])) continue;
     if (best && !(tried.cost_ms < best->cost_ms)) continue;
     best = std::move(tried);
-    prices = lowered;
   }
   return best;
 }
@@ -392,7 +418,7 @@ std::vector<WayLadder::Rung> WayLadder::best(std::size_t most, const StopConditi
 }
 
 WayLadder::Rung WayLadder::rung_of(const Estimate& estimate) const {
-  Rung rung{.cuts = {}, .prices = estimate.prices};
+  Rung rung{.cuts = {}, .prices = estimate.prices, .most = estimate.most};
   for (std::size_t t = 0; t < options_.size(); ++t) {
     rung.cuts.push_back(options_[t][estimate.chosen[t]].cut);
   }
@@ -403,12 +429,12 @@ std::vector<WayLadder::Rung> WayLadder::in_small_shards(std::span<const Rung> ru
                                                         const StopCondition& stop) const {
   std::vector<Rung> small;
   for (const Rung& one : rungs) {
-    for (const double most : kSmallShards) {
+    for (const double share : kSmallShards) {
       if (stop.reached()) return small;
-      Prices prices = one.prices;
-      if (!(most < prices.most[kTimes])) continue;
-      prices.most[kTimes] = most;
-      const Estimate estimate = rung(prices, 1.0, nullptr, 0);
+      if (!(share < one.most[kTimes])) continue;
+      Loads most = one.most;
+      most[kTimes] = share;
+      const Estimate estimate = rung(one.prices, most, 1.0, nullptr, 0);
       if (estimate.room_share <= kSharesOfRoom.back()) continue;
       Rung cut = rung_of(estimate);
       const auto is_known = [&](const Rung& known) { return known.cuts == cut.cuts; };
@@ -437,15 +463,12 @@ std::vector<WayLadder::Estimate> WayLadder::rungs_at(double price_of_blocks,
     double fullest = 0.0;
     for (const PriceOfReplicas& replicas : kPricesOfReplicas) {
       for (const double ids : prices_of_ids) {
-        Prices prices{.replicas = replicas,
-                      .blocks = price_of_blocks,
-                      .ids = ids,
-                      .most = {kNoRoomMs, kNoRoomMs, kNoRoomMs, kNoRoomMs}};
-        std::optional<Estimate> now = rung(prices, room_share, nullptr, 0);
+        const Prices prices{.replicas = replicas, .blocks = price_of_blocks, .ids = ids};
+        std::optional<Estimate> now = rung(prices, kNoLimits, room_share, nullptr, 0);
         for (std::size_t step = 0; now; ++step) {
           keep(*now);
           fullest = std::max(fullest, now->room_share);
-          now = step < steps ? lower(*now, prices, room_share, stop) : std::nullopt;
+          now = step < steps ? lower(*now, room_share, stop) : std::nullopt;
         }
       }
     }

@@ -35,17 +35,19 @@ class WayLadder {
   struct PriceOfReplicas {
     double times;
     double once;  ///< The part of what their operator takes once that each of them pays.
+    bool operator==(const PriceOfReplicas&) const = default;
   };
   struct Prices {
     PriceOfReplicas replicas;
     double blocks;  ///< Row blocks seem to cost so many times as much.
     double ids;     ///< Where they are hidden, all else decides, or they do.
     double ms_of_byte = 0.0;
-    Loads most;  ///< Limits of a shard.
+    bool operator==(const Prices&) const = default;
   };
   struct Rung {
     Cuts cuts;
-    Prices prices;  ///< By these the cuts take least.
+    Prices prices;  ///< By these the cuts take least,
+    Loads most;     ///< of those within these limits of a shard.
   };
   /// At most so many, those first that seem to cost least; fewer at `stop`.
   [[nodiscard]] std::vector<Rung> best(std::size_t most, const StopCondition& stop) const;
@@ -95,6 +97,7 @@ class WayLadder {
   struct Estimate {
     std::vector<std::uint32_t> chosen;  ///< An option of each table.
     Prices prices;
+    Loads most{};
     double cost_ms = 0.0;
     Loads largest{};
     double room_share = 0.0;  ///< All tables take.
@@ -106,19 +109,26 @@ class WayLadder {
   [[nodiscard]] std::vector<Estimate> rungs_at(double price_of_blocks,
                                                const StopCondition& stop) const;
   void add_options(const PlanState& state, StatePrices& prices, int table);
-  /// Takes so much of the devices; loads count so many times beyond limits.
-  [[nodiscard]] static double ms_of(const Option& option, const Prices& prices,
-                                    double beyond_limits);
-  [[nodiscard]] static std::uint32_t cheapest(const std::vector<Option>& options,
-                                              const Prices& prices);
+  /// Takes so much of the devices' time,
+  [[nodiscard]] static double ms_of_time(const Option& option, const Prices& prices);
+  /// of their time and memory,
+  [[nodiscard]] static double ms_of(const Option& option, const Prices& prices);
+  /// and where loads count so many times beyond limits.
+  [[nodiscard]] static double ms_within(const Option& option, double ms, const Loads& most,
+                                        double beyond_limits);
+  /// By the prices that are set.
+  [[nodiscard]] std::uint32_t cheapest(std::size_t table, double ms_of_byte,
+                                       const Loads& most) const;
+  /// But for that of memory.
+  void set_prices(Prices prices) const;
   [[nodiscard]] double all_reduce_ms(double dense_bytes) const;
-  /// Cuts by these prices; raises that of memory until all fit into this share of the room.
+  /// Cuts by these prices, with that of memory raised until all fit into this share of the room.
   /// `higher`: by the same prices but for a higher limit `lowered`, or null.
-  [[nodiscard]] Estimate rung(Prices& prices, double room_share, const Estimate* higher,
-                              std::size_t lowered) const;
+  [[nodiscard]] Estimate rung(Prices prices, const Loads& most, double room_share,
+                              const Estimate* higher, std::size_t lowered) const;
   /// With one limit lowered: the one by which the plan seems to gain most. Nothing: none can be.
-  [[nodiscard]] std::optional<Estimate> lower(const Estimate& now, Prices& prices,
-                                              double room_share, const StopCondition& stop) const;
+  [[nodiscard]] std::optional<Estimate> lower(const Estimate& now, double room_share,
+                                              const StopCondition& stop) const;
 
   ShardCatalog& catalog_;
   StatePrices& prices_;
@@ -129,6 +139,12 @@ class WayLadder {
   double room_bytes_ = 0.0;        ///< Room of all devices together.
   double least_room_bytes_ = 1.0;  ///< Room of the device that has least.
   std::vector<std::vector<Option>> options_;
+  struct PricedOption {
+    double ms;  ///< ms_of_time()
+    double bytes;
+  };
+  mutable std::vector<std::vector<PricedOption>> priced_options_;  ///< By `set_prices_`.
+  mutable std::optional<Prices> set_prices_;
   std::vector<std::vector<std::size_t>> alike_;  ///< Tables that may be cut alike, together.
 };
 
