@@ -7,8 +7,7 @@
 #include <optional>
 
 #include "core/plans/change_costs.h"
-#include "core/plans/deduplicated_task.h"
-#include "core/plans/hot_rows.h"
+#include "core/plans/priced_plan.h"
 #include "core/tables/host_shares.h"
 #include "core/tables/table_rules.h"
 #include "neuroshard/simulator.h"
@@ -253,11 +252,9 @@ void add_devices(const Task& task, const std::vector<ChangeShard>& shards, const
 
 PlanExplanation explain(const Backend& backend, const Task& given, const Plan& given_plan) {
   PlanExplanation explanation{.cost = simulate(backend, given, given_plan)};
-  const HotRowsSplit split(given, given_plan);
-  const Task& stated = split.task();
-  const Plan& plan = split.plan();
-  const DeduplicatedTask deduplicated(stated, plan.deduplicated);
-  const Task& task = deduplicated.task();
+  const PricedPlan priced(given, given_plan);
+  const Plan& plan = priced.plan();
+  const Task& task = priced.task();
   rank_devices(explanation);
   const Slices slices = slices_by_device(plan);
   ChangePieces pieces(backend, task, plan);

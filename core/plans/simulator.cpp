@@ -5,11 +5,10 @@
 #include <utility>
 #include <vector>
 
-#include "core/plans/deduplicated_task.h"
 #include "core/plans/host_rows.h"
-#include "core/plans/hot_rows.h"
 #include "core/plans/id_exchange.h"
 #include "core/plans/in_node_traffic.h"
+#include "core/plans/priced_plan.h"
 #include "core/plans/replicas.h"
 #include "core/plans/shards_cost.h"
 #include "core/plans/slice_prices.h"
@@ -21,11 +20,10 @@ namespace neuroshard {
 PlanCost simulate(const Backend& backend, const Task& given, const Plan& given_plan) {
   validate(given);
   validate(given_plan, given);
-  const HotRowsSplit split(given, given_plan);
-  const Task& stated = split.task();
-  const Plan& plan = split.plan();
-  const DeduplicatedTask deduplicated(stated, plan.deduplicated);
-  const Task& task = deduplicated.task();
+  const PricedPlan priced(given, given_plan);
+  const Task& stated = priced.with_all_ids();
+  const Plan& plan = priced.plan();
+  const Task& task = priced.task();
   require_setting(backend, given);
   const OperatorFeatures of_operator(backend.table_features(),
                                      static_cast<double>(task.batch_size));

@@ -8,8 +8,7 @@
 
 #include "core/base/message_text.h"
 #include "core/base/number_in.h"
-#include "core/plans/deduplicated_task.h"
-#include "core/plans/hot_rows.h"
+#include "core/plans/priced_plan.h"
 #include "core/plans/replicas.h"
 #include "core/plans/slice_tables.h"
 #include "neuroshard/comm_setting.h"
@@ -137,11 +136,9 @@ const TrainingRange* TrainingRanges::find(const std::string& part,
 std::string TrainingRanges::warning(const Task& given, const Plan& given_plan,
                                     const PlanCost& cost) const {
   if (!known()) return {};
-  const HotRowsSplit split(given, given_plan);
-  const Task& stated = split.task();
-  const Plan& plan = split.plan();
-  const DeduplicatedTask deduplicated(stated, plan.deduplicated);
-  const Task& task = deduplicated.task();
+  const PricedPlan priced(given, given_plan);
+  const Plan& plan = priced.plan();
+  const Task& task = priced.task();
   const std::string compute = "compute";
   const std::string comm = comm_part(task.devices);
   Outliers rows("rows", find(compute, "row"));
@@ -185,7 +182,7 @@ std::string TrainingRanges::warning(const Task& given, const Plan& given_plan,
   if (replicas_predicted) {
     for (const int replica : plan.replicas) {
       const Table& table = task.tables[static_cast<std::size_t>(replica)];
-      const int listed = split.listed(replica);
+      const int listed = priced.listed(replica);
       rows.look_at(static_cast<double>(table.rows), "table", listed);
       look_at_lookups(table, samples_of_replicas(task), "table", listed);
       dims.look_at(table.dim, "the replica of table", listed);

@@ -1,5 +1,4 @@
-#include "core/plans/deduplicated_task.h"
-#include "core/plans/hot_rows.h"
+#include "core/plans/priced_plan.h"
 #include "core/plans/replicas.h"
 #include "core/tables/stated_gib.h"
 #include "neuroshard/cost_terms.h"
@@ -206,14 +205,13 @@ std::string plan_to_json(const PlanDocument& document) {
   add_tables(fields, document.plan);
   const std::vector<CostTerm> terms = cost_terms(document.cost);
   const std::vector<double> waits = waits_ms(document.cost);
-  const HotRowsSplit split(task, document.plan);
-  const DeduplicatedTask deduplicated(split.task(), document.plan.deduplicated);
+  const PricedPlan priced(task, document.plan);
   std::string& text = fields.fields();
   text += ",\n  \"devices\": [\n";
   for (std::size_t device = 0; device < shards.size(); ++device) {
     if (device > 0) text += ",\n";
-    append_device(text, document, deduplicated.task(), version, terms, waits[device],
-                  shards[device], device);
+    append_device(text, document, priced.task(), version, terms, waits[device], shards[device],
+                  device);
   }
   text += "\n  ]";
   const char* separator = ",\n  \"alternatives\": [\n    ";

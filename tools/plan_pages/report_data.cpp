@@ -4,8 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "core/plans/deduplicated_task.h"
-#include "core/plans/hot_rows.h"
+#include "core/plans/priced_plan.h"
 #include "core/plans/replicas.h"
 #include "tools/plan_pages/plan_report.h"
 
@@ -51,10 +50,9 @@ ReportJson tables_json(const Task& task) {
 
 /// Replicas come first, hot rows among them, and a device's part of those that nodes hold once.
 ReportJson slices_json(const Task& listed, const Plan& given) {
-  const HotRowsSplit split(listed, given);
-  const Plan& plan = split.plan();
-  const DeduplicatedTask deduplicated(split.task(), plan.deduplicated);
-  const Task& task = deduplicated.task();
+  const PricedPlan priced(listed, given);
+  const Plan& plan = priced.plan();
+  const Task& task = priced.task();
   std::vector<TableSlice> slices;
   std::vector<std::int64_t> bytes;
   ReportJson device_column = ReportJson::array();
@@ -62,7 +60,7 @@ ReportJson slices_json(const Task& listed, const Plan& given) {
   for (const int table : plan.replicas) {
     const Table& whole = task.tables[static_cast<std::size_t>(table)];
     slices.push_back(
-        {.table = split.listed(table), .dim = whole.dim, .rows = rows_of_replica(whole)});
+        {.table = priced.listed(table), .dim = whole.dim, .rows = rows_of_replica(whole)});
     bytes.push_back(replica_memory(task, table, touched).total_bytes());
     device_column.push_back(-1);
   }

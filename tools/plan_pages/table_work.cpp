@@ -5,9 +5,8 @@
 #include <functional>
 
 #include "core/base/message_text.h"
-#include "core/plans/deduplicated_task.h"
-#include "core/plans/hot_rows.h"
 #include "core/plans/id_exchange.h"
+#include "core/plans/priced_plan.h"
 #include "core/plans/replicas.h"
 #include "core/plans/slice_tables.h"
 #include "neuroshard/hardware.h"
@@ -83,11 +82,10 @@ std::string ranges_text(const std::vector<int>& devices) {
 }  // namespace
 
 std::vector<double> table_work_ms(const Task& listed, const Plan& given, const PlanCost& cost) {
-  const HotRowsSplit split(listed, given);
-  const Task& stated = split.task();
-  const Plan& plan = split.plan();
-  const DeduplicatedTask deduplicated(stated, plan.deduplicated);
-  const Task& task = deduplicated.task();
+  const PricedPlan priced(listed, given);
+  const Task& stated = priced.with_all_ids();
+  const Plan& plan = priced.plan();
+  const Task& task = priced.task();
   const GpuSpec& gpu = hardware_named(kDefaultHardware).gpu;
   std::vector<double> tables(task.tables.size(), 0.0);
   const std::vector<double> waits = waits_ms(cost);
@@ -118,7 +116,7 @@ std::vector<double> table_work_ms(const Task& listed, const Plan& given, const P
   }
   add_replicas(stated, task, plan, cost, gpu, tables);
   for (std::size_t t = listed.tables.size(); t < tables.size(); ++t) {
-    tables[static_cast<std::size_t>(split.listed(static_cast<int>(t)))] += tables[t];
+    tables[static_cast<std::size_t>(priced.listed(static_cast<int>(t)))] += tables[t];
   }
   tables.resize(listed.tables.size());
   return tables;

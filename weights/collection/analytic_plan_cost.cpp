@@ -6,12 +6,11 @@
 #include <utility>
 #include <vector>
 
-#include "core/plans/deduplicated_task.h"
 #include "core/plans/host_rows.h"
-#include "core/plans/hot_rows.h"
 #include "core/plans/id_exchange.h"
 #include "core/plans/in_node_traffic.h"
 #include "core/plans/iteration.h"
+#include "core/plans/priced_plan.h"
 #include "core/plans/replicas.h"
 #include "core/plans/shards_cost.h"
 #include "core/plans/slice_tables.h"
@@ -48,11 +47,10 @@ PlanCost plan_cost(const TablesCost& tables_ms, const NetworkSpec& known_network
                    const Plan& given_plan, const ReplicaGradientsCost& gradients_ms) {
   validate(given);
   validate(given_plan, given);
-  const HotRowsSplit split(given, given_plan);
-  const Task& stated = split.task();
-  const Plan& plan = split.plan();
-  const DeduplicatedTask deduplicated(stated, plan.deduplicated);
-  const Task& task = deduplicated.task();
+  const PricedPlan priced(given, given_plan);
+  const Task& stated = priced.with_all_ids();
+  const Plan& plan = priced.plan();
+  const Task& task = priced.task();
   const NetworkSpec network = network_of(known_network, task);
   const NodeShares shares = node_shares(network.nodes(), task);
   const InNodeTraffic in_node(task, plan, shares);
