@@ -25,17 +25,20 @@ void expect_same(const PlanResult& result, const PlanResult& expected) {
   ASSERT_EQ(result.stats.candidates, expected.stats.candidates);
 }
 
-// The allocation to fail after the nth: a plan makes tens of thousands, most of the later ones in
-// the same few places.
-std::size_t after(std::size_t n) { return n + 1 + n / 25; }
+// Which allocation fails after the nth.
+using Next = std::size_t (*)(std::size_t n);
 
-// Does `work` with its first allocation failing, then its second, and so on, until it has none left
-// to fail; the later, the fewer. Each time `work` throws std::bad_alloc or gets by without (with a
-// thread less, say); then `check` looks at what is left behind.
+std::size_t each(std::size_t n) { return n + 1; }
+// A plan makes tens of thousands, most of the later ones in the same few places.
+std::size_t fewer_and_fewer(std::size_t n) { return n + 1 + n / 25; }
+
+// Does `work` with its first allocation failing, then with others, until it has none left to fail.
+// Each time `work` throws std::bad_alloc or gets by without (with a thread less, say); then `check`
+// looks at what is left behind.
 template <typename Work, typename Check>
-void fail_allocations(Work work, Check check) {
+void fail_allocations(Next next, Work work, Check check) {
   std::size_t thrown = 0;
-  for (std::size_t n = 1;; n = after(n)) {
+  for (std::size_t n = 1;; n = next(n)) {
     SCOPED_TRACE(n);
     fail_allocation(n);
     try {
@@ -65,16 +68,17 @@ class FailedAllocations : public ::testing::TestWithParam<int> {
 TEST_P(FailedAllocations, InAPlanLeaveThePlannerAsItWas) {
   const Planner planner(golden_models(), options());
   expect_same(planner.plan(other_), expected_of_other_);
-  fail_allocations([&] { (void)planner.plan(task_); },
-                   [&] {
-                     ASSERT_NO_FATAL_FAILURE(expect_same(planner.plan(task_), expected_));
-                     ASSERT_NO_FATAL_FAILURE(expect_same(planner.plan(other_), expected_of_other_));
-                   });
+  fail_allocations(
+      fewer_and_fewer, [&] { (void)planner.plan(task_); },
+      [&] {
+        ASSERT_NO_FATAL_FAILURE(expect_same(planner.plan(task_), expected_));
+        ASSERT_NO_FATAL_FAILURE(expect_same(planner.plan(other_), expected_of_other_));
+      });
 }
 
 // Everything that a planner keeps between plans is made by its first plan.
 TEST_P(FailedAllocations, InTheFirstPlanLeaveThePlannerAsItWas) {
-  for (std::size_t n = 1;; n = after(n)) {
+  for (std::size_t n = 1;; n = fewer_and_fewer(n)) {
     SCOPED_TRACE(n);
     const Planner planner(golden_models(), options());
     fail_allocation(n);
@@ -92,18 +96,19 @@ TEST_P(FailedAllocations, InTheFirstPlanLeaveThePlannerAsItWas) {
 TEST_P(FailedAllocations, InABatchLeaveThePlannerAsItWas) {
   const Planner planner(golden_models(), options());
   const std::vector<Task> tasks{task_, other_};
-  fail_allocations([&] { (void)planner.plan_batch(tasks); },
-                   [&] {
-                     const auto results = planner.plan_batch(tasks);
-                     ASSERT_NO_FATAL_FAILURE(expect_same(results[0].value(), expected_));
-                     ASSERT_NO_FATAL_FAILURE(expect_same(results[1].value(), expected_of_other_));
-                   });
+  fail_allocations(
+      fewer_and_fewer, [&] { (void)planner.plan_batch(tasks); },
+      [&] {
+        const auto results = planner.plan_batch(tasks);
+        ASSERT_NO_FATAL_FAILURE(expect_same(results[0].value(), expected_));
+        ASSERT_NO_FATAL_FAILURE(expect_same(results[1].value(), expected_of_other_));
+      });
 }
 
 TEST_P(FailedAllocations, InASimulationLeaveThePlannerAsItWas) {
   const Planner planner(golden_models(), options());
   fail_allocations(
-      [&] { (void)planner.simulate(task_, *expected_.plan); },
+      each, [&] { (void)planner.simulate(task_, *expected_.plan); },
       [&] { ASSERT_EQ(planner.simulate(task_, *expected_.plan).cost_ms, expected_.cost.cost_ms); });
 }
 
@@ -143,6 +148,7 @@ TEST(FailedAllocationsInTheCInterface, AreAStatusAndLeaveThePlannerAsItWas) {
   options.algorithm = "size_greedy";
   options.threads = 1;
   fail_allocations(
+      each,
       [&] {
         ns_planner* planner = nullptr;
         const ns_status status = ns_planner_create(&options, &planner);
@@ -152,8 +158,9 @@ TEST(FailedAllocationsInTheCInterface, AreAStatusAndLeaveThePlannerAsItWas) {
       [] {});
   ns_planner* planner = nullptr;
   ASSERT_EQ(ns_planner_create(&options, &planner), NS_OK) << ns_last_error();
-  fail_allocations([&] { require_memory(plan_to_json(planner, kTask)); },
-                   [&] { ASSERT_EQ(plan_to_json(planner, kTask), NS_OK); });
+  fail_allocations(
+      each, [&] { require_memory(plan_to_json(planner, kTask)); },
+      [&] { ASSERT_EQ(plan_to_json(planner, kTask), NS_OK); });
   ns_planner_free(planner);
 }
 
