@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/base/message_text.h"
+#include "core/base/thread_team.h"
 #include "neuroshard/evaluation.h"
 #include "neuroshard/fitting.h"
 #include "neuroshard/task_models.h"
@@ -37,6 +38,7 @@ constexpr std::size_t kCommTests = 60;
 constexpr double kPoorMape = 0.05;
 constexpr int kMaxDimOfSamples = 256;
 constexpr double kGib = 1073741824.0;
+constexpr int kOneThreadPerCore = 0;
 
 enum Seed : std::uint64_t { kTrainingSeed = 1, kTestSeed = 2 };
 
@@ -77,11 +79,19 @@ std::vector<DrawnShard> drawn_shards(std::span<const Table> tables, std::size_t 
 
 /// Adds shards to samples of the same tables.
 void price(const GpuSpec& gpu, std::span<const DrawnShard> shards, ComputeSamples& samples) {
-  const auto source = make_analytic_compute_source(gpu, samples.tables, kDefaultBatchSize);
-  for (const DrawnShard& shard : shards) {
-    samples.served.push_back(shard.served);
-    source->serve(shard.served);
-    samples.add(shard.ids, source->cost_ms(shard.ids));
+  ThreadTeam team(kOneThreadPerCore);
+  std::vector<std::unique_ptr<ComputeCostSource>> sources(team.threads());
+  for (auto& source : sources) {
+    source = make_analytic_compute_source(gpu, samples.tables, kDefaultBatchSize);
+  }
+  std::vector<double> cost_ms(shards.size());
+  team.run(shards.size(), [&](std::size_t shard, std::size_t thread) {
+    sources[thread]->serve(shards[shard].served);
+    cost_ms[shard] = sources[thread]->cost_ms(shards[shard].ids);
+  });
+  for (std::size_t i = 0; i < shards.size(); ++i) {
+    samples.served.push_back(shards[i].served);
+    samples.add(shards[i].ids, cost_ms[i]);
   }
 }
 
@@ -97,7 +107,7 @@ TrainingOptions options_of_scaling(int epochs) {
   options.epochs = epochs;
   options.batch = 64;
   options.learning_rate = 1e-3;
-  options.threads = 1;
+  options.threads = kOneThreadPerCore;
   return options;
 }
 
