@@ -1,10 +1,8 @@
 #include "search/starts/way_ladder.h"
 
 #include <algorithm>
-#include <bit>
 #include <iterator>
 #include <limits>
-#include <map>
 #include <numeric>
 #include <span>
 #include <utility>
@@ -36,181 +34,35 @@ constexpr double kUnbalanced = 0.25;
 constexpr int kLooksAtMemory = 16;
 constexpr double kFirstShareOfMemory = 0.02;  // Share of the mean load, for all memory.
 
-// Gradients of replicas are exchanged beside so many bytes of others.
-constexpr double kOtherGradients = 16.0 * (1 << 20);
-
-constexpr int kMostSlicesOfDevice = 2;
 constexpr double kNoRoomMs = 1e9;
-constexpr WayLadder::Loads kNoLimits = {kNoRoomMs, kNoRoomMs, kNoRoomMs, kNoRoomMs};
-constexpr double kLeastMs = 1e-9;     // So that nothing costs nothing.
-constexpr double kMostOfRoom = 0.85;  // A shard takes no more, if there is another way.
-// A table that takes more of all room may not find room for each of its slices.
-constexpr double kMostOfAllRoom = 0.5;
+constexpr CutLoads kNoLimits = {kNoRoomMs, kNoRoomMs, kNoRoomMs, kNoRoomMs};
 // Shares of all room that tables may take: what is left makes it easier to place them.
 constexpr std::array kSharesOfRoom = {1.0, 0.95, 0.88};
 
 // Shards of so much of a device's room find places that larger ones do not.
 constexpr std::array kSmallShards = {0.5, 0.3, 0.2};
 
-/// Whether slices that take so many bytes of each device of their places, the largest first, fit
-/// on devices that hold nothing else.
-bool fit_alone(const std::vector<std::int64_t>& slices_bytes, int group, const StatePrices& prices,
-               int devices) {
-  std::vector<std::int64_t> rooms;
-  for (int d = 0; d < devices; ++d) {
-    if (d % group == 0) rooms.push_back(prices.room_bytes(d));
-    rooms.back() = std::min(rooms.back(), prices.room_bytes(d));
-  }
-  return std::ranges::all_of(slices_bytes, [&](std::int64_t bytes) {
-    const auto room = std::ranges::find_if(rooms, [&](std::int64_t left) { return left >= bytes; });
-    if (room == rooms.end()) return false;
-    *room -= bytes;
-    return true;
-  });
-}
-
-using Groups = std::vector<std::vector<std::size_t>>;
-
-/// Adds a table to the group whose first one is alike, or to one of its own.
-template <typename IsAlike>
-void join(Groups& groups, std::size_t table, const IsAlike& is_alike) {
-  const auto alike = std::ranges::find_if(
-      groups, [&](const std::vector<std::size_t>& group) { return is_alike(group.front()); });
-  if (alike == groups.end()) {
-    groups.push_back({table});
-  } else {
-    alike->push_back(table);
-  }
-}
-
 }  // namespace
 
 WayLadder::WayLadder(const PlanState& state, StatePrices& prices, const StopCondition& stop)
     : catalog_(state.catalog()),
       prices_(prices),
-      sum_(catalog_.embedding_width()),
-      devices_(static_cast<double>(state.task().devices)) {
-  std::int64_t least_room = prices.room_bytes(0);
-  for (int d = 0; d < state.task().devices; ++d) {
-    room_bytes_ += static_cast<double>(prices.room_bytes(d));
-    least_room = std::min(least_room, prices.room_bytes(d));
-    const double speed = prices.speed(static_cast<std::size_t>(d));
-    speed_ += speed / devices_;
-    least_speed_ = d == 0 ? speed : std::min(least_speed_, speed);
-  }
-  least_room_bytes_ = static_cast<double>(std::max<std::int64_t>(1, least_room));
-  for (const int table : state.tables()) {
-    if (stop.reached()) {
-      options_.clear();
-      return;
-    }
-    add_options(state, prices, table);
-  }
-  std::map<int, Groups> of_rows;
-  for (std::size_t t = 0; t < state.tables().size(); ++t) {
-    const auto ways_of = [&](std::size_t i) -> const TableWays::OfTable& {
-      return state.ways().of(state.tables()[i]);
-    };
-    join(of_rows[catalog_.all_rows(state.tables()[t])], t,
-         [&](std::size_t other) { return ways_of(other) == ways_of(t); });
-  }
-  for (const auto& [rows, groups] : of_rows)
-    alike_.insert(alike_.end(), groups.begin(), groups.end());
-  std::ranges::sort(alike_);
-}
+      options_(state, prices, stop),
+      sum_(catalog_.embedding_width()) {}
 
-void WayLadder::add_options(const PlanState& state, StatePrices& prices, int table) {
-  const Table& of = state.task().tables[static_cast<std::size_t>(table)];
-  const TableWays& ways = state.ways();
-  ShardCatalog& catalog = state.catalog();
-  std::vector<Option>& options = options_.emplace_back();
-  const auto loads_of = [&](int shard, double speed) -> Loads {
-    const ShardLoad& load = catalog.load(shard);
-    return {prices.added_ms(shard) / speed, prices.own_ms(0.0, load.columns, 0.0),
-            prices.own_ms(0.0, 0.0, static_cast<double>(load.ids)),
-            static_cast<double>(load.bytes) / least_room_bytes_};
-  };
-  const auto add_replica_operator = [&](Option& option) {
-    option.replica = catalog.replica(table);
-    option.replica_ms = catalog.more_ms(option.replica) / least_speed_;
-    option.once_ms =
-        std::max(0.0, prices.added_ms(option.replica) / least_speed_ - option.replica_ms);
-  };
-  const auto add = [&](Way way, int slices) {
-    Option option{.cut = {way, slices}, .in_blocks = ways.group(way) > 1};
-    if (ways.is_deduplicated(way)) {
-      add_replica_operator(option);
-    }
-    std::vector<std::int64_t> slices_bytes;
-    for (const int width : ways.widths(table, way, slices)) {
-      slices_bytes.push_back(0);
-      state.for_each_shard({table, width, way, 0}, [&](int device, int shard) {
-        const bool is_there = ways.is_everywhere(way);
-        const Loads loads =
-            loads_of(shard, is_there ? prices.speed(static_cast<std::size_t>(device)) : speed_);
-        for (std::size_t i = 0; i < kTimes; ++i) option.mean_ms[i] += loads[i] / devices_;
-        for (std::size_t i = 0; i < loads.size(); ++i) {
-          option.largest[i] = std::max(option.largest[i], loads[i]);
-        }
-        option.bytes += catalog.load(shard).bytes;
-        slices_bytes.back() = std::max(slices_bytes.back(), catalog.load(shard).bytes);
-      });
-    }
-    option.fits = option.largest[kTimes] <= kMostOfRoom &&
-                  (static_cast<double>(option.bytes) <= kMostOfAllRoom * room_bytes_ ||
-                   fit_alone(slices_bytes, ways.group(way), prices, ways.devices()));
-    if (ways.is_everywhere(way)) option.largest[kTimes] = 0.0;  // It is not placed.
-    options.push_back(option);
-  };
-  for (const Way way : ways.list()) {
-    if (!ways.of(table).may_be(way)) continue;
-    const int most = kMostSlicesOfDevice * ways.places(way);
-    int last = 0;
-    // 1, 2, 3, 4, 6, 8, 12, 16, ...: devices are 2 or 3 times a power of 2, as a rule.
-    for (unsigned slices = 1; static_cast<int>(slices) <= most;
-         slices += std::max(1U, std::bit_floor(slices) / 2)) {
-      const int count = static_cast<int>(ways.widths(table, way, static_cast<int>(slices)).size());
-      if (count == last) continue;
-      last = count;
-      add(way, count);
-    }
-  }
-  if (!ways.of(table).replica) return;
-  const ReplicaLoad& load = catalog.replica_load(table);
-  const Table* const tables[] = {&of};
-  Option option{.cut = {Way::kReplica, 1}};
-  add_replica_operator(option);
-  option.dense_bytes = load.dense_bytes;
-  option.update_ms = load.price_ms;
-  if (const CollectiveModel* const model = catalog.backend().all_reduce()) {
-    option.update_ms +=
-        replica_update_ms(*model, state.task().devices, catalog.gradients().update(tables));
-  }
-  option.replica_ms += kLeastMs + option.update_ms +
-                       all_reduce_ms(kOtherGradients + load.dense_bytes) -
-                       all_reduce_ms(kOtherGradients);
-  option.bytes = load.bytes * static_cast<std::int64_t>(devices_);
-  options.push_back(option);
-}
-
-double WayLadder::all_reduce_ms(double dense_bytes) const {
-  const CollectiveModel* const model = catalog_.backend().all_reduce();
-  return model == nullptr ? 0.0 : model->cost_ms(static_cast<int>(devices_), dense_bytes);
-}
-
-double WayLadder::ms_of_time(const Option& option, const Prices& prices) {
-  double shared_ms = prices.ids * option.mean_ms[kIds];
-  for (std::size_t i = 0; i < kIds; ++i) shared_ms += option.mean_ms[i];
+double WayLadder::ms_of_time(const CutOption& option, const Prices& prices) {
+  double shared_ms = prices.ids * option.mean_ms[kIdsLoad];
+  for (std::size_t i = 0; i < kIdsLoad; ++i) shared_ms += option.mean_ms[i];
   return (option.fits ? 0.0 : kNoRoomMs) +
          prices.replicas.times * (option.replica_ms + prices.replicas.once * option.once_ms) +
          (option.in_blocks ? prices.blocks * shared_ms : shared_ms);
 }
 
-double WayLadder::ms_of(const Option& option, const Prices& prices) {
+double WayLadder::ms_of(const CutOption& option, const Prices& prices) {
   return ms_of_time(option, prices) + prices.ms_of_byte * static_cast<double>(option.bytes);
 }
 
-double WayLadder::ms_within(const Option& option, double ms, const Loads& most,
+double WayLadder::ms_within(const CutOption& option, double ms, const CutLoads& most,
                             double beyond_limits) {
   for (std::size_t i = 0; i < option.largest.size(); ++i) {
     ms += beyond_limits * std::max(0.0, option.largest[i] - most[i]);
@@ -223,23 +75,24 @@ void WayLadder::set_prices(Prices prices) const {
   prices.ms_of_byte = 0.0;
   if (set_prices_ == prices) return;
   set_prices_ = prices;
-  priced_options_.resize(options_.size());
-  for (std::size_t t = 0; t < options_.size(); ++t) {
+  priced_options_.resize(options_.tables());
+  for (std::size_t t = 0; t < options_.tables(); ++t) {
     priced_options_[t].clear();
-    for (const Option& option : options_[t]) {
+    for (const CutOption& option : options_.of(t)) {
       priced_options_[t].push_back({ms_of_time(option, prices), static_cast<double>(option.bytes)});
     }
   }
 }
 
-std::uint32_t WayLadder::cheapest(std::size_t table, double ms_of_byte, const Loads& most) const {
+std::uint32_t WayLadder::cheapest(std::size_t table, double ms_of_byte,
+                                  const CutLoads& most) const {
   const std::vector<PricedOption>& options = priced_options_[table];
   std::uint32_t best = 0;
   double least = std::numeric_limits<double>::infinity();
   for (std::uint32_t i = 0; i < options.size(); ++i) {
     double ms = options[i].ms + ms_of_byte * options[i].bytes;
     if (!(ms < least)) continue;  // Most are, whatever limits are.
-    ms = ms_within(options_[table][i], ms, most, kBeyondLimit);
+    ms = ms_within(options_.of(table)[i], ms, most, kBeyondLimit);
     if (!(ms < least)) continue;
     best = i;
     least = ms;
@@ -255,15 +108,15 @@ std::vector<WayLadder::OtherCut> WayLadder::other_cuts(const Rung& rung, double 
   };
   std::vector<Candidate> all;
   const auto add_others = [&](const std::vector<std::size_t>& tables) {
-    const std::vector<Option>& options = options_[tables.front()];
+    const std::vector<CutOption>& options = options_.of(tables.front());
     const TableCut& now = rung.cuts[tables.front()];
-    const auto own = std::ranges::find(options, now, &Option::cut);
-    const auto near_ms = [&](const Option& option) {
+    const auto own = std::ranges::find(options, now, &CutOption::cut);
+    const auto near_ms = [&](const CutOption& option) {
       return ms_within(option, ms_of(option, rung.prices), rung.most, kNearLimit);
     };
     const double own_ms = (1.0 + doubt) * near_ms(*own);
     const std::size_t first = all.size();
-    for (const Option& option : options) {
+    for (const CutOption& option : options) {
       const TableCut& cut = option.cut;
       const Candidate one{{tables, cut},
                           static_cast<double>(tables.size()) * (near_ms(option) - own_ms)};
@@ -291,9 +144,9 @@ std::vector<WayLadder::OtherCut> WayLadder::other_cuts(const Rung& rung, double 
 }
 
 std::vector<std::vector<std::size_t>> WayLadder::cut_alike(const Rung& rung) const {
-  Groups all;
-  for (const std::vector<std::size_t>& group : alike_) {
-    Groups by_cut;
+  CutOptions::Groups all;
+  for (const std::vector<std::size_t>& group : options_.alike()) {
+    CutOptions::Groups by_cut;
     for (const std::size_t t : group) {
       join(by_cut, t, [&](std::size_t other) { return rung.cuts[other] == rung.cuts[t]; });
     }
@@ -303,10 +156,10 @@ std::vector<std::vector<std::size_t>> WayLadder::cut_alike(const Rung& rung) con
 }
 
 std::vector<WayLadder::NearCuts> WayLadder::near_cuts(const Rung& rung) const {
-  const auto cut_ms = [&](const Option& option) { return ms_of(option, rung.prices); };
+  const auto cut_ms = [&](const CutOption& option) { return ms_of(option, rung.prices); };
   std::vector<double> least_ms;
-  for (const std::vector<Option>& options : options_) {
-    least_ms.push_back(cut_ms(*std::ranges::min_element(options, {}, cut_ms)));
+  for (std::size_t t = 0; t < options_.tables(); ++t) {
+    least_ms.push_back(cut_ms(*std::ranges::min_element(options_.of(t), {}, cut_ms)));
   }
   const double some_ms = kNearOfAll * std::accumulate(least_ms.begin(), least_ms.end(), 0.0);
   std::vector<NearCuts> near;
@@ -314,7 +167,7 @@ std::vector<WayLadder::NearCuts> WayLadder::near_cuts(const Rung& rung) const {
     const std::size_t t = tables.front();
     const double most_ms = std::max(kNearOfTable * least_ms[t], least_ms[t] + some_ms);
     std::vector<TableCut> cuts;
-    for (const Option& option : options_[t]) {
+    for (const CutOption& option : options_.of(t)) {
       if (cut_ms(option) <= most_ms) cuts.push_back(option.cut);
     }
     if (cuts.size() > 1) near.push_back({std::move(tables), std::move(cuts)});
@@ -323,27 +176,27 @@ std::vector<WayLadder::NearCuts> WayLadder::near_cuts(const Rung& rung) const {
 }
 
 // Others only get dearer by a lower limit, so an option that keeps to it stays the cheapest.
-WayLadder::Estimate WayLadder::rung(Prices prices, const Loads& most, double room_share,
+WayLadder::Estimate WayLadder::rung(Prices prices, const CutLoads& most, double room_share,
                                     const Estimate* higher, std::size_t lowered) const {
   Estimate rung;
   rung.most = most;
   set_prices(prices);
-  rung.chosen.resize(options_.size());
+  rung.chosen.resize(options_.tables());
   if (higher != nullptr && higher->prices.ms_of_byte != prices.ms_of_byte) higher = nullptr;
   for (int look = 0; look < kLooksAtMemory; ++look, higher = nullptr) {
-    Times mean_ms{};
+    LoadTimes mean_ms{};
     rung.largest = {};
     double bytes = 0.0;
     double dense_bytes = 0.0;
     double updates_ms = 0.0;
     std::fill(sum_.begin(), sum_.end(), 0.0F);
     bool any_replica = false;
-    for (std::size_t t = 0; t < options_.size(); ++t) {
+    for (std::size_t t = 0; t < options_.tables(); ++t) {
       const bool stays =
-          higher != nullptr && options_[t][higher->chosen[t]].largest[lowered] <= most[lowered];
+          higher != nullptr && options_.of(t)[higher->chosen[t]].largest[lowered] <= most[lowered];
       rung.chosen[t] = stays ? higher->chosen[t] : cheapest(t, prices.ms_of_byte, most);
-      const Option& option = options_[t][rung.chosen[t]];
-      for (std::size_t i = 0; i < kTimes; ++i) mean_ms[i] += option.mean_ms[i];
+      const CutOption& option = options_.of(t)[rung.chosen[t]];
+      for (std::size_t i = 0; i < kLoadTimes; ++i) mean_ms[i] += option.mean_ms[i];
       for (std::size_t i = 0; i < rung.largest.size(); ++i) {
         rung.largest[i] = std::max(rung.largest[i], option.largest[i]);
       }
@@ -359,19 +212,20 @@ WayLadder::Estimate WayLadder::rung(Prices prices, const Loads& most, double roo
     if (any_replica) {
       float head_ms = 0.0F;
       prices_.models().compute(sum_, {&head_ms, 1});
-      rung.cost_ms = head_ms / least_speed_ + updates_ms + all_reduce_ms(dense_bytes);
+      rung.cost_ms =
+          head_ms / options_.least_speed() + updates_ms + options_.all_reduce_ms(dense_bytes);
     }
     const auto of_device_ms = [&](std::size_t i) {
       return std::max(rung.largest[i], mean_ms[i] + kUnbalanced * rung.largest[i]);
     };
-    for (std::size_t i = 0; i < kIds; ++i) rung.cost_ms += of_device_ms(i);
-    rung.cost_ms = prices_.with_ids_ms(rung.cost_ms, of_device_ms(kIds));
-    rung.room_share = bytes / room_bytes_;
+    for (std::size_t i = 0; i < kIdsLoad; ++i) rung.cost_ms += of_device_ms(i);
+    rung.cost_ms = prices_.with_ids_ms(rung.cost_ms, of_device_ms(kIdsLoad));
+    rung.room_share = bytes / options_.room_bytes();
     rung.prices = prices;
     if (rung.room_share <= room_share) return rung;
-    const double ms = std::accumulate(mean_ms.begin(), mean_ms.end(), kLeastMs);
-    prices.ms_of_byte =
-        prices.ms_of_byte > 0.0 ? 2.0 * prices.ms_of_byte : kFirstShareOfMemory * ms / room_bytes_;
+    const double ms = std::accumulate(mean_ms.begin(), mean_ms.end(), kLeastCutMs);
+    prices.ms_of_byte = prices.ms_of_byte > 0.0 ? 2.0 * prices.ms_of_byte
+                                                : kFirstShareOfMemory * ms / options_.room_bytes();
   }
   rung.cost_ms += kNoRoomMs;  // Behind all that fit.
   return rung;
@@ -380,9 +234,9 @@ WayLadder::Estimate WayLadder::rung(Prices prices, const Loads& most, double roo
 std::optional<WayLadder::Estimate> WayLadder::lower(const Estimate& now, double room_share,
                                                     const StopCondition& stop) const {
   std::optional<Estimate> best;
-  const std::size_t limits = now.room_share > kSharesOfRoom.back() ? kTimes + 1 : kTimes;
+  const std::size_t limits = now.room_share > kSharesOfRoom.back() ? kLoadTimes + 1 : kLoadTimes;
   for (std::size_t i = 0; i < limits && !stop.reached(); ++i) {
-    Loads most = now.most;
+    CutLoads most = now.most;
     most[i] = kLowered * now.largest[i];
     Estimate tried = rung(now.prices, most, room_share, &now, i);
     if (!(tried.largest[i] < now.largest[i])) continue;
@@ -393,7 +247,7 @@ std::optional<WayLadder::Estimate> WayLadder::lower(const Estimate& now, double 
 }
 
 std::vector<WayLadder::Rung> WayLadder::best(std::size_t most, const StopCondition& stop) const {
-  if (options_.empty()) return {};
+  if (options_.tables() == 0) return {};
   std::array<std::vector<Estimate>, kPricesOfBlocks.size()> rungs;
   for (std::size_t i = 0; i < rungs.size(); ++i) {
     rungs[i] = rungs_at(kPricesOfBlocks[i], stop);
@@ -419,8 +273,8 @@ std::vector<WayLadder::Rung> WayLadder::best(std::size_t most, const StopConditi
 
 WayLadder::Rung WayLadder::rung_of(const Estimate& estimate) const {
   Rung rung{.cuts = {}, .prices = estimate.prices, .most = estimate.most};
-  for (std::size_t t = 0; t < options_.size(); ++t) {
-    rung.cuts.push_back(options_[t][estimate.chosen[t]].cut);
+  for (std::size_t t = 0; t < options_.tables(); ++t) {
+    rung.cuts.push_back(options_.of(t)[estimate.chosen[t]].cut);
   }
   return rung;
 }
@@ -431,9 +285,9 @@ std::vector<WayLadder::Rung> WayLadder::in_small_shards(std::span<const Rung> ru
   for (const Rung& one : rungs) {
     for (const double share : kSmallShards) {
       if (stop.reached()) return small;
-      if (!(share < one.most[kTimes])) continue;
-      Loads most = one.most;
-      most[kTimes] = share;
+      if (!(share < one.most[kLoadTimes])) continue;
+      CutLoads most = one.most;
+      most[kLoadTimes] = share;
       const Estimate estimate = rung(one.prices, most, 1.0, nullptr, 0);
       if (estimate.room_share <= kSharesOfRoom.back()) continue;
       Rung cut = rung_of(estimate);
@@ -458,7 +312,7 @@ std::vector<WayLadder::Estimate> WayLadder::rungs_at(double price_of_blocks,
           ? std::span<const double>(kPricesOfHiddenIds)
           : kPricesOfIds;
   const std::size_t steps =
-      std::clamp<std::size_t>(kStepsTimesTables / options_.size(), 1, kMostStepsOfPrice);
+      std::clamp<std::size_t>(kStepsTimesTables / options_.tables(), 1, kMostStepsOfPrice);
   for (const double room_share : kSharesOfRoom) {
     double fullest = 0.0;
     for (const PriceOfReplicas& replicas : kPricesOfReplicas) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "neuroshard/stop_condition.h"
+#include "search/starts/cut_options.h"
 #include "search/state/plan_state.h"
 #include "search/state/state_prices.h"
 
@@ -23,14 +24,9 @@ class WayLadder {
  public:
   using Cuts = std::vector<TableCut>;  ///< [PlanState::tables()]
 
-  /// Asks for what it needs of each table in each way. Borrows both. Once `stop` is reached there
-  /// are no cuts.
+  /// Borrows both. Once `stop` is reached there are no cuts.
   WayLadder(const PlanState& state, StatePrices& prices, const StopCondition& stop);
 
-  /// Compute time, columns and ids, in milliseconds of a device.
-  static constexpr std::size_t kTimes = 3;
-  /// These times, and the share of a device's room.
-  using Loads = std::array<double, kTimes + 1>;
   /// Many together take less than the sum of each alone.
   struct PriceOfReplicas {
     double times;
@@ -47,7 +43,7 @@ class WayLadder {
   struct Rung {
     Cuts cuts;
     Prices prices;  ///< By these the cuts take least,
-    Loads most;     ///< of those within these limits of a shard.
+    CutLoads most;  ///< of those within these limits of a shard.
   };
   /// At most so many, those first that seem to cost least; fewer at `stop`.
   [[nodiscard]] std::vector<Rung> best(std::size_t most, const StopCondition& stop) const;
@@ -78,28 +74,13 @@ class WayLadder {
   [[nodiscard]] std::vector<NearCuts> near_cuts(const Rung& rung) const;
 
  private:
-  static constexpr std::size_t kIds = kTimes - 1;
-  using Times = std::array<double, kTimes>;
-  struct Option {
-    TableCut cut;
-    bool in_blocks = false;   ///< Rows are.
-    Times mean_ms{};          ///< A device's share.
-    Loads largest{};          ///< Loads of the shard that has most of each.
-    double replica_ms = 0.0;  ///< On every device, and for gradients, beside others.
-    double once_ms = 0.0;     ///< More if there are no others.
-    int replica = -1;         ///< The shard; -1: no device looks up the table for itself.
-    double dense_bytes = 0.0;
-    double update_ms = 0.0;
-    std::int64_t bytes = 0;  ///< On all devices together.
-    bool fits = true;        ///< Its largest shard beside others, and all of it alone.
-  };
   /// A rung, and what it seems to come to.
   struct Estimate {
     std::vector<std::uint32_t> chosen;  ///< An option of each table.
     Prices prices;
-    Loads most{};
+    CutLoads most{};
     double cost_ms = 0.0;
-    Loads largest{};
+    CutLoads largest{};
     double room_share = 0.0;  ///< All tables take.
   };
   [[nodiscard]] Rung rung_of(const Estimate& estimate) const;
@@ -108,23 +89,21 @@ class WayLadder {
   /// All that a price of blocks comes to.
   [[nodiscard]] std::vector<Estimate> rungs_at(double price_of_blocks,
                                                const StopCondition& stop) const;
-  void add_options(const PlanState& state, StatePrices& prices, int table);
   /// Takes so much of the devices' time,
-  [[nodiscard]] static double ms_of_time(const Option& option, const Prices& prices);
+  [[nodiscard]] static double ms_of_time(const CutOption& option, const Prices& prices);
   /// of their time and memory,
-  [[nodiscard]] static double ms_of(const Option& option, const Prices& prices);
+  [[nodiscard]] static double ms_of(const CutOption& option, const Prices& prices);
   /// and where loads count so many times beyond limits.
-  [[nodiscard]] static double ms_within(const Option& option, double ms, const Loads& most,
+  [[nodiscard]] static double ms_within(const CutOption& option, double ms, const CutLoads& most,
                                         double beyond_limits);
   /// By the prices that are set.
   [[nodiscard]] std::uint32_t cheapest(std::size_t table, double ms_of_byte,
-                                       const Loads& most) const;
+                                       const CutLoads& most) const;
   /// But for that of memory.
   void set_prices(Prices prices) const;
-  [[nodiscard]] double all_reduce_ms(double dense_bytes) const;
   /// Cuts by these prices, with that of memory raised until all fit into this share of the room.
   /// `higher`: by the same prices but for a higher limit `lowered`, or null.
-  [[nodiscard]] Estimate rung(Prices prices, const Loads& most, double room_share,
+  [[nodiscard]] Estimate rung(Prices prices, const CutLoads& most, double room_share,
                               const Estimate* higher, std::size_t lowered) const;
   /// With one limit lowered: the one by which the plan seems to gain most. Nothing: none can be.
   [[nodiscard]] std::optional<Estimate> lower(const Estimate& now, double room_share,
@@ -132,20 +111,14 @@ class WayLadder {
 
   ShardCatalog& catalog_;
   StatePrices& prices_;
+  CutOptions options_;
   mutable AlignedVector<float> sum_;  ///< Sum of the embeddings of replicas.
-  double devices_;
-  double speed_ = 0.0;             ///< Mean of devices, where any of them may have a shard.
-  double least_speed_ = 1.0;       ///< All devices wait for the slowest one's replicas.
-  double room_bytes_ = 0.0;        ///< Room of all devices together.
-  double least_room_bytes_ = 1.0;  ///< Room of the device that has least.
-  std::vector<std::vector<Option>> options_;
   struct PricedOption {
     double ms;  ///< ms_of_time()
     double bytes;
   };
   mutable std::vector<std::vector<PricedOption>> priced_options_;  ///< By `set_prices_`.
   mutable std::optional<Prices> set_prices_;
-  std::vector<std::vector<std::size_t>> alike_;  ///< Tables that may be cut alike, together.
 };
 
 }  // namespace neuroshard
