@@ -95,6 +95,15 @@ const BundledTask::Bundle* BundledTask::bundle(std::size_t table) const {
   return found != bundles.end() && found->table == table ? &*found : nullptr;
 }
 
+std::vector<int> renumbered(std::span<const int> tables, std::span<const std::uint32_t> numbers) {
+  std::vector<int> found;
+  for (const int table : tables) {
+    found.push_back(static_cast<int>(numbers[static_cast<std::size_t>(table)]));
+  }
+  std::ranges::sort(found);
+  return found;
+}
+
 Plan BundledTask::plan_of_listed(const Plan& plan) const {
   Plan of_listed;
   std::vector<std::vector<int>> slices_of;  // For each slice of `plan`, its slices in `of_listed`.
@@ -115,14 +124,8 @@ Plan BundledTask::plan_of_listed(const Plan& plan) const {
       add(slice);
     }
   }
-  for (const int table : plan.replicas) {
-    of_listed.replicas.push_back(static_cast<int>(original[static_cast<std::size_t>(table)]));
-  }
-  std::ranges::sort(of_listed.replicas);
-  for (const int table : plan.deduplicated) {
-    of_listed.deduplicated.push_back(static_cast<int>(original[static_cast<std::size_t>(table)]));
-  }
-  std::ranges::sort(of_listed.deduplicated);
+  of_listed.replicas = renumbered(plan.replicas, original);
+  of_listed.deduplicated = renumbered(plan.deduplicated, original);
   for (const std::vector<int>& shard : plan.shards) {
     std::vector<int>& of_device = of_listed.shards.emplace_back();
     for (const int slice : shard) {
@@ -144,14 +147,10 @@ Plan BundledTask::plan_of_task(const Plan& listed) const {
       slice.table = static_cast<int>(t);
       const Table& table = task.tables[t];
       if (bundle(t) != nullptr) slice = {slice.table, 0, table.dim, 0, table.rows};
-      plan.shards[device].push_back(static_cast<int>(plan.slices.size()));
-      plan.slices.push_back(slice);
+      plan.add(slice, device);
     }
   }
-  for (const int table : listed.replicas) {
-    plan.replicas.push_back(static_cast<int>(table_of[static_cast<std::size_t>(table)]));
-  }
-  std::ranges::sort(plan.replicas);
+  plan.replicas = renumbered(listed.replicas, table_of);
   for (const int table : listed.deduplicated) {
     const std::uint32_t t = table_of[static_cast<std::size_t>(table)];
     if (bundle(t) == nullptr) plan.deduplicated.push_back(static_cast<int>(t));

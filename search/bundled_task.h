@@ -45,4 +45,8 @@ struct BundledTask {
   [[nodiscard]] Plan plan_of_task(const Plan& listed) const;
 };
 
+/// What `numbers` calls each of `tables`, ascending.
+[[nodiscard]] std::vector<int> renumbered(std::span<const int> tables,
+                                          std::span<const std::uint32_t> numbers);
+
 }  // namespace neuroshard

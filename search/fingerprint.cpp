@@ -36,13 +36,11 @@ class Items {
 
  private:
   void put(std::string_view text) { hash_.add(text); }
-  void put(std::integral auto number) {
-    hash_.add(bytes_of<8>(static_cast<std::uint64_t>(number)));
-  }
+  void put(std::integral auto number) { hash_.add_number(static_cast<std::uint64_t>(number)); }
   void put(std::floating_point auto number) {
     // Comparing equal, the two zeros are one value.
     const auto value = static_cast<float>(number);
-    hash_.add(bytes_of<4>(std::bit_cast<std::uint32_t>(value == 0.0F ? 0.0F : value)));
+    hash_.add_number<4>(std::bit_cast<std::uint32_t>(value == 0.0F ? 0.0F : value));
   }
   template <typename T, typename Allocator>
   void put(const std::vector<T, Allocator>& list) {
@@ -50,14 +48,7 @@ class Items {
     for (const T& item : list) put(item);
   }
 
-  template <unsigned kBytes>
-  std::string_view bytes_of(std::uint64_t value) {
-    for (unsigned i = 0; i < kBytes; ++i) bytes_[i] = static_cast<char>(value >> (8 * i) & 0xffU);
-    return {bytes_.data(), kBytes};
-  }
-
   Fingerprint hash_;
-  std::array<char, 8> bytes_{};
 };
 
 void add_device_set(Items& items, std::string_view name, std::vector<int> devices) {

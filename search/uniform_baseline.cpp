@@ -21,8 +21,7 @@ namespace {
 
 // Columns of the slices of a table.
 int uniform_dim(const Table& table, int width) {
-  int dim = table.dim;
-  while (dim > width && can_split_columns(dim)) dim /= 2;
+  const int dim = halved_to(width, table.dim);
   if (!table.rules.limit_splits()) return dim;
   return std::max(dim, least_widest_dim(table));
 }

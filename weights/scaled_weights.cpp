@@ -11,6 +11,7 @@
 
 #include "core/base/message_text.h"
 #include "core/base/thread_team.h"
+#include "core/tables/stated_gib.h"
 #include "neuroshard/evaluation.h"
 #include "neuroshard/fitting.h"
 #include "neuroshard/task_models.h"
@@ -37,7 +38,6 @@ constexpr std::size_t kTestSamples = 600;
 constexpr std::size_t kCommTests = 60;
 constexpr double kPoorMape = 0.05;
 constexpr int kMaxDimOfSamples = 256;
-constexpr double kGib = 1073741824.0;
 constexpr int kOneThreadPerCore = 0;
 
 enum Seed : std::uint64_t { kTrainingSeed = 1, kTestSeed = 2 };

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -12,6 +13,16 @@ namespace neuroshard {
 class Fingerprint {
  public:
   void add(std::string_view bytes);
+  /// A number in so many bytes, lowest first: the same on every machine.
+  template <unsigned kBytes = 8>
+  void add_number(std::uint64_t number) {
+    std::array<char, kBytes> bytes{};
+    for (char& byte : bytes) {
+      byte = static_cast<char>(number & 0xffU);
+      number >>= 8;
+    }
+    add(std::string_view(bytes.data(), bytes.size()));
+  }
   /// Numbers, as they are in memory.
   template <typename T>
   requires std::is_arithmetic_v<T>

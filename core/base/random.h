@@ -1,6 +1,9 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
+#include <utility>
 
 #include "core/base/host_device.h"
 
@@ -52,5 +55,11 @@ class Random {
 
   std::uint64_t state_;
 };
+
+/// In random order.
+template <typename T>
+void shuffle(std::span<T> items, Random& random) {
+  for (std::size_t i = items.size(); i > 1; --i) std::swap(items[i - 1], items[random.below(i)]);
+}
 
 }  // namespace neuroshard

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <iterator>
 
+#include "core/tables/stated_gib.h"
 #include "neuroshard/cost_models.h"
 #include "neuroshard/error.h"
 #include "neuroshard/task.h"
@@ -11,7 +12,7 @@ namespace neuroshard {
 namespace {
 
 double milliseconds(const CollectiveModel::Line& line, double bytes) {
-  return line.latency_ms + line.ms_per_gib * (bytes / static_cast<double>(bytes_from_gib(1.0)));
+  return line.latency_ms + line.ms_per_gib * (bytes / kGib);
 }
 
 }  // namespace

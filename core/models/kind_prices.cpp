@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/tables/stated_gib.h"
 #include "neuroshard/error.h"
 
 namespace neuroshard {
@@ -10,10 +11,9 @@ namespace neuroshard {
 ShardAmounts shard_amounts(double samples, int dim, double pooling_factor, double outputs,
                            double share, double id_bytes) {
   constexpr double kNumberBytes = 4.0;
-  const double gib = static_cast<double>(bytes_from_gib(1.0));
-  const double lookups = samples * pooling_factor / gib;
+  const double lookups = samples * pooling_factor / kGib;
   return {1.0, id_bytes * lookups * share, kNumberBytes * dim * lookups * share,
-          kNumberBytes * dim * samples * std::min(outputs, pooling_factor) / gib,
+          kNumberBytes * dim * samples * std::min(outputs, pooling_factor) / kGib,
           id_bytes * lookups};
 }
 

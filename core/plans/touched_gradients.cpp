@@ -8,6 +8,7 @@
 #include "core/tables/kernel_rates.h"
 #include "core/tables/lookup_bytes.h"
 #include "core/tables/row_traffic.h"
+#include "core/tables/stated_gib.h"
 #include "core/tables/table_work.h"
 
 namespace neuroshard {
@@ -124,9 +125,8 @@ double replica_update_ms(const CollectiveModel& model, int devices, const Replic
   const auto alone = model.lines.find(1);
   if (update.copied_bytes == 0.0 || alone == model.lines.end()) return moved_ms;
   const CollectiveModel::Line& line = alone->second;
-  const double gib = static_cast<double>(bytes_from_gib(1.0));
   const double update_ms = line.latency_ms * (update.launches / kDenseLaunches) +
-                           line.ms_per_gib * (update.copied_bytes / kDensePasses / gib);
+                           line.ms_per_gib * (update.copied_bytes / kDensePasses / kGib);
   return std::max(0.0, moved_ms - model.cost_ms(1, half_bytes)) + update_ms;
 }
 

@@ -31,7 +31,6 @@ DreamshardRun::DreamshardRun(const CpuKernels& kernels, const PackedDreamshard& 
       devices_(devices),
       cost_sums_(devices * kPolicyEmbedding),
       choice_inputs_(devices * kChoiceInputs),
-      device_costs_(devices),
       is_empty_(devices, true),
       logits_(devices) {
   const AlignedVector<float> features = dreamshard_features(tables);
@@ -61,9 +60,8 @@ DreamshardCosts DreamshardRun::costs_of(const float* cost_sum) {
 }
 
 void DreamshardRun::look_at(std::size_t device) {
-  device_costs_[device] = costs_of(&cost_sums_[device * kPolicyEmbedding]);
   alignas(64) std::array<float, kLanes> costs{};
-  std::ranges::copy(device_costs_[device], costs.begin());
+  std::ranges::copy(costs_of(&cost_sums_[device * kPolicyEmbedding]), costs.begin());
   float* inputs = &choice_inputs_[device * kChoiceInputs];
   cost_features_.run(costs.data(), kLanes, 1, inputs + kPolicyEmbedding, kPolicyEmbedding);
   choice_.run(inputs, kChoiceInputs, 1, &logits_[device], 1);

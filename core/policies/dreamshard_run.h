@@ -24,16 +24,12 @@ class DreamshardRun final : public PolicyRun {
   [[nodiscard]] const DreamshardCosts& table_costs(std::size_t table) const {
     return table_costs_[table];
   }
-  /// Predicted for the tables that are on `device` by now.
-  [[nodiscard]] const DreamshardCosts& device_costs(std::size_t device) const {
-    return device_costs_[device];
-  }
   /// Predicted for the plan so far, ms.
   [[nodiscard]] float overall_ms();
 
  private:
   [[nodiscard]] DreamshardCosts costs_of(const float* cost_sum);
-  /// Costs and logit of `device` anew.
+  /// Logit of `device` anew.
   void look_at(std::size_t device);
 
   const CpuKernels& kernels_;
@@ -49,7 +45,6 @@ class DreamshardRun final : public PolicyRun {
   AlignedVector<float> cost_sums_;      ///< [devices]
   AlignedVector<float> choice_inputs_;  ///< [devices, 2 rows]: sum for the choice, cost features.
   std::vector<DreamshardCosts> table_costs_;
-  std::vector<DreamshardCosts> device_costs_;
   std::vector<bool> is_empty_;
   std::vector<float> logits_;
 };

@@ -4,6 +4,8 @@
 
 namespace neuroshard {
 
+inline constexpr double kGib = 1073741824.0;  ///< In bytes.
+
 /// Memory is less: bytes are counted with 63 bits.
 inline constexpr double kGibLimit = 8589934592.0;
 

@@ -133,18 +133,12 @@ GroupProblem bundle_problem_of(const Task& task, const TableBundle& bundle) {
          "; loosen one of them";
 }
 
-/// Numbers are spelt out byte by byte, lowest first, as in docs/fingerprint.md.
 std::uint64_t hash_of_numbers(std::string_view what, std::uint64_t first,
                               const std::vector<std::uint64_t>& numbers) {
   Fingerprint hash;
   hash.add(what);
-  const auto add = [&](std::uint64_t number) {
-    std::array<char, 8> bytes{};
-    for (unsigned i = 0; i < 8; ++i) bytes[i] = static_cast<char>(number >> (8 * i) & 0xffU);
-    hash.add(std::string_view(bytes.data(), bytes.size()));
-  };
-  add(first);
-  for (const std::uint64_t number : numbers) add(number);
+  hash.add_number(first);
+  for (const std::uint64_t number : numbers) hash.add_number(number);
   return hash.value();
 }
 

@@ -27,8 +27,6 @@
 namespace neuroshard {
 namespace {
 
-constexpr double kGib = 1073741824.0;
-
 /// Shares of measured lookups are rounded in files; their sums differ from 1 by less.
 constexpr double kSumTolerance = 1e-3;
 

@@ -42,7 +42,7 @@ inline void append(std::string& text, const std::string& name) {
 /// [table, first_column, dim, first_row, rows]
 void append(std::string& text, const TableSlice& slice);
 
-/// [table, rows]
+/// [table, rows], or [table, rows, node_rows]
 void append(std::string& text, const HotRows& hot);
 
 class Fields;

@@ -134,6 +134,17 @@ std::vector<HotRows> read_hot_rows(const JsonObject& object, Faults& faults) {
   return hot_rows;
 }
 
+/// Tables that are not in slices, or not as they are.
+void read_tables(const JsonObject& object, Faults& faults, Plan& plan) {
+  const auto read = [&](const char* field) {
+    return read_indices(object.array(field), object.place(field), PlanProblem::Kind::kSlice,
+                        faults);
+  };
+  if (object.has("replicas")) plan.replicas = read("replicas");
+  if (object.has("deduplicated")) plan.deduplicated = read("deduplicated");
+  if (object.has("hot_rows")) plan.hot_rows = read_hot_rows(object, faults);
+}
+
 std::vector<std::vector<int>> read_shards(const JsonObject& line, Faults& faults) {
   std::vector<std::vector<int>> shards;
   for (const JsonValue shard : line.array("shards")) {
@@ -189,15 +200,7 @@ PlanRecord read_line(const JsonObject& line, PlanFaults handling) {
                        [&] { slice = read_slice(item, place, faults); });
       }
       plan.shards = read_shards(line, faults);
-      if (has_replicas) {
-        plan.replicas = read_indices(line.array("replicas"), line.place("replicas"),
-                                     PlanProblem::Kind::kSlice, faults);
-      }
-      if (has_deduplicated) {
-        plan.deduplicated = read_indices(line.array("deduplicated"), line.place("deduplicated"),
-                                         PlanProblem::Kind::kSlice, faults);
-      }
-      if (has_hot_rows) plan.hot_rows = read_hot_rows(line, faults);
+      read_tables(line, faults, plan);
       record.plan = std::move(plan);
     } else {
       HalvedPlan plan;
@@ -330,18 +333,8 @@ PlanRecord read_document(const JsonObject& file, PlanFaults handling) {
     column_splits = read_indices(file.array("column_splits"), file.place("column_splits"),
                                  PlanProblem::Kind::kSplit, faults);
   }
-  std::vector<int> replicas;
-  if (version > 1 && file.has("replicas")) {
-    replicas = read_indices(file.array("replicas"), file.place("replicas"),
-                            PlanProblem::Kind::kSlice, faults);
-  }
-  std::vector<int> deduplicated;
-  if (version > 1 && file.has("deduplicated")) {
-    deduplicated = read_indices(file.array("deduplicated"), file.place("deduplicated"),
-                                PlanProblem::Kind::kSlice, faults);
-  }
-  std::vector<HotRows> hot_rows;
-  if (version > 1 && file.has("hot_rows")) hot_rows = read_hot_rows(file, faults);
+  Plan plan;
+  if (version > 1) read_tables(file, faults, plan);
   std::vector<std::vector<int>> shards;
   for (const JsonValue item : file.array("devices")) {
     const auto place = static_cast<int>(shards.size());
@@ -370,9 +363,9 @@ PlanRecord read_document(const JsonObject& file, PlanFaults handling) {
   if (version == 1) {
     record.plan = HalvedPlan{std::move(column_splits), std::move(shards)};
   } else {
-    std::vector<TableSlice> slices = numbered_slices(record.slices, faults, record.where, shards);
-    record.plan = Plan{std::move(slices), std::move(shards), std::move(replicas),
-                       std::move(deduplicated), std::move(hot_rows)};
+    plan.slices = numbered_slices(record.slices, faults, record.where, shards);
+    plan.shards = std::move(shards);
+    record.plan = std::move(plan);
     record.slices.clear();
   }
   return record;

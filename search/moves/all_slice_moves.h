@@ -34,17 +34,17 @@ class AllSliceMoves {
     const StateSlice& slice = state_.slice(id);
     for (int place = 0; place < state_.ways().places(slice.way); ++place) {
       if (place == slice.place) continue;
-      set({id}, {at(slice, place)});
+      set({id}, {slice.at(place)});
       if (!take()) return false;
       const int half = slice.width / (2 * kDimMultiple) * kDimMultiple;
       if (half > 0 && state_.ways().of(slice.table).least_width <= slice.width / 2) {
-        set({id}, {wide(slice, half), wide(at(slice, place), slice.width - half)});
+        set({id}, {wide(slice, half), wide(slice.at(place), slice.width - half)});
         if (!take()) return false;
       }
       for (const int other : state_.at(slice.way, place)) {
         const StateSlice& with = state_.slice(other);
         if (with.table == slice.table && with.width == slice.width) continue;
-        set({id, other}, {at(slice, place), at(with, slice.place)});
+        set({id, other}, {slice.at(place), with.at(slice.place)});
         if (!take()) return false;
       }
     }
@@ -76,10 +76,6 @@ class AllSliceMoves {
     return true;
   }
 
-  static StateSlice at(StateSlice slice, int place) {
-    slice.place = place;
-    return slice;
-  }
   static StateSlice wide(StateSlice slice, int width) {
     slice.width = width;
     return slice;

@@ -332,8 +332,7 @@ int Rebuild::best_place(const StateSlice& slice, double noise) {
   bool apart = apart_.columns > 0;
   const auto consider = [&](int place, double value, LeastPlace& least) {
     if (!least.is_behind(place, value)) return;
-    StateSlice there = slice;
-    there.place = place;
+    const StateSlice there = slice.at(place);
     if (apart && !is_apart_with_room(there, shard)) return;
     if (moved != nullptr) {
       const std::int64_t bytes = moved->about(there);

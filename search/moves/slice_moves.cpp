@@ -27,11 +27,6 @@ constexpr double kOneUnit = 0.6;  // Share of moves that hand on no more.
 constexpr int kLooksForWidth = 4;
 constexpr int kLooksForTable = 8;
 
-StateSlice at(StateSlice slice, int place) {
-  slice.place = place;
-  return slice;
-}
-
 /// The first of so many devices of which `value` says most.
 template <typename Value>
 int device_of_most(int devices, const Value& value) {
@@ -151,8 +146,8 @@ void SliceMoves::swap_for_halves(Edit& edit, int id) {
   const int second = like(there, slice.width - state_.slice(first).width);
   if (first == second) return;
   edit.out = {id, first, second};
-  edit.in = {at(slice, place), at(state_.slice(first), slice.place),
-             at(state_.slice(second), slice.place)};
+  edit.in = {slice.at(place), state_.slice(first).at(slice.place),
+             state_.slice(second).at(slice.place)};
 }
 
 void SliceMoves::bring_back(Edit& edit, Way way, int to, int from, int width) {
@@ -161,14 +156,14 @@ void SliceMoves::bring_back(Edit& edit, Way way, int to, int from, int width) {
   const int id = like(list, width);
   if (std::ranges::find(edit.out, id) != edit.out.end()) return;
   edit.out.push_back(id);
-  edit.in.push_back(at(state_.slice(id), to));
+  edit.in.push_back(state_.slice(id).at(to));
 }
 
 void SliceMoves::move(Edit& edit, int id) {
   const StateSlice& slice = state_.slice(id);
   if (state_.ways().places(slice.way) < 2) return;
   edit.out.push_back(id);
-  edit.in.push_back(at(slice, elsewhere(slice)));
+  edit.in.push_back(slice.at(elsewhere(slice)));
 }
 
 void SliceMoves::swap(Edit& edit, int id) {
@@ -180,12 +175,12 @@ void SliceMoves::swap(Edit& edit, int id) {
   const bool same_width = random_.uniform() < kOfSameWidth;
   const int other = same_width ? like(there, slice.width) : one_of(random_, there);
   edit.out = {id, other};
-  edit.in = {at(slice, place), at(state_.slice(other), slice.place)};
+  edit.in = {slice.at(place), state_.slice(other).at(slice.place)};
   if (there.size() < 2 || random_.uniform() >= kForTwo) return;
   const int second = one_of(random_, there);
   if (second == other) return;
   edit.out.push_back(second);
-  edit.in.push_back(at(state_.slice(second), slice.place));
+  edit.in.push_back(state_.slice(second).at(slice.place));
 }
 
 int SliceMoves::part_of(int units) {
@@ -248,7 +243,7 @@ void SliceMoves::exchange(Edit& edit, int id) {
 
 void SliceMoves::move_columns(Edit& edit, int id, int place, int width) {
   StateSlice stays = state_.slice(id);
-  StateSlice goes = at(stays, place);
+  StateSlice goes = stays.at(place);
   goes.width = width;
   stays.width -= width;
   edit.out.push_back(id);

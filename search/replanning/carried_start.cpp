@@ -81,9 +81,7 @@ class StartMaker {
     for (std::size_t t = 0; t < task_.tables.size(); ++t) {
       for (HeldSlice held : tables[from_.canonical.original[t]].in_place) {
         held.slice.table = static_cast<int>(t);
-        plan.shards[static_cast<std::size_t>(held.device)].push_back(
-            static_cast<int>(plan.slices.size()));
-        plan.slices.push_back(held.slice);
+        plan.add(held.slice, static_cast<std::size_t>(held.device));
       }
     }
     return plan;

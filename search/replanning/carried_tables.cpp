@@ -292,9 +292,7 @@ class Carrier {
   }
 
   [[nodiscard]] bool is_node(std::size_t t, int first_column, int width) const {
-    int node = table(t).dim;
-    while (node > width && can_split_columns(node)) node /= 2;
-    return node == width && first_column % width == 0;
+    return halved_to(width, table(t).dim) == width && first_column % width == 0;
   }
 
   const RunningHolders& holders_;

@@ -26,8 +26,7 @@ std::int64_t with_unspent(std::int64_t budget, const ReplanRequest& request) {
 }  // namespace
 
 MoveBudget::MoveBudget(const ReplanRequest& request)
-    : request(request),
-      ms_per_byte(request.ms_per_moved_gib / static_cast<double>(bytes_from_gib(1.0))) {
+    : request(request), ms_per_byte(request.ms_per_moved_gib / kGib) {
   if (request.most_moved_bytes) set(*request.most_moved_bytes);
 }
 

@@ -289,14 +289,8 @@ PlanResult Replanning::plan_anew(Effort effort) const {
   for (TableSlice& slice : anew.plan->slices) {
     slice.table = static_cast<int>(order[static_cast<std::size_t>(slice.table)]);
   }
-  for (int& table : anew.plan->replicas) {
-    table = static_cast<int>(order[static_cast<std::size_t>(table)]);
-  }
-  std::ranges::sort(anew.plan->replicas);
-  for (int& table : anew.plan->deduplicated) {
-    table = static_cast<int>(order[static_cast<std::size_t>(table)]);
-  }
-  std::ranges::sort(anew.plan->deduplicated);
+  anew.plan->replicas = renumbered(anew.plan->replicas, order);
+  anew.plan->deduplicated = renumbered(anew.plan->deduplicated, order);
   return anew;
 }
 

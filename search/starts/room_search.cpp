@@ -225,8 +225,7 @@ Plan RoomSearch::plan() const {
   Plan plan;
   plan.shards.resize(rooms_.size());
   const auto place = [&](const TableSlice& slice, int device) {
-    plan.shards[static_cast<std::size_t>(device)].push_back(static_cast<int>(plan.slices.size()));
-    plan.slices.push_back(slice);
+    plan.add(slice, static_cast<std::size_t>(device));
   };
   for (std::size_t i = 0; i < tables_.size(); ++i) {
     const RoomTable& table = tables_[i];

@@ -388,12 +388,12 @@ void EditPrices::price_together(Trial& trial, EditPrice& price) {
   const std::span<const float> columns(
       trial.seen == Trial::kSame ? s.columns.data() : seen_rows_.data() + trial.seen,
       device_count_);
-  forward_rows_.resize(device_count_);
+  offsets_ms_.resize(device_count_);
   forward_answers_.resize(device_count_);
   models_.backward(columns, trial_backward_ms_);
   start_offsets(trial_compute_ms_.data(), trial_backward_ms_.data(), state_.task().devices,
-                forward_rows_.data());
-  models_.forward(columns, forward_rows_, forward_answers_);
+                offsets_ms_.data());
+  models_.forward(columns, offsets_ms_, forward_answers_);
   ++prices_.work.comms;
   double most = -kNever;
   for (std::size_t d = 0; d < device_count_; ++d) {
@@ -403,7 +403,6 @@ void EditPrices::price_together(Trial& trial, EditPrice& price) {
     decisive_.push_back({d, ready, total});
     most = std::max(most, total);
   }
-  forward_rows_.clear();
   set_price(trial, price, most, std::ranges::min(forward_answers_),
             std::ranges::min(trial_backward_ms_));
 }

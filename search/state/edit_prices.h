@@ -148,7 +148,7 @@ class EditPrices {
   std::vector<double> trial_prefetched_ms_;
   std::vector<std::int64_t> trial_in_pools_;
   std::vector<Decides> decisive_;
-  std::vector<float> forward_rows_;
+  std::vector<float> offsets_ms_;
   std::vector<float> forward_answers_;
 };
 

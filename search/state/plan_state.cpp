@@ -144,8 +144,7 @@ Plan PlanState::plan() const {
   Plan plan;
   plan.shards.resize(shards_on_.size());
   const auto place = [&](const TableSlice& slice, int device) {
-    plan.shards[static_cast<std::size_t>(device)].push_back(static_cast<int>(plan.slices.size()));
-    plan.slices.push_back(slice);
+    plan.add(slice, static_cast<std::size_t>(device));
   };
   for (const auto& [slice, device] : fixed_) place(slice, device);
   for (std::size_t t = 0; t < of_table_.size(); ++t) {

@@ -75,7 +75,7 @@ struct PlanSums {
   double all_reduce_ms = 0.0;
   double ids_ms = 0.0;
   double hidden_ms = 0.0;          ///< The slowest device hides so much of the ids.
-  double terms_ms = 0.0;           ///< Sum of all CostTerms.
+  double terms_ms = 0.0;           ///< Sum of all PlanTerms.
   double cost_ms = 0.0;            ///< Without Overlap::host_ms, which hides what plans differ in.
   std::int64_t missing_bytes = 0;  ///< That do not fit.
 };

@@ -109,9 +109,7 @@ TableWays::Blocks TableWays::make_blocks(int table, Way way) const {
 bool TableWays::may_be_wide(int table, int width) const {
   if (width < of(table).least_width) return false;
   if (!halves(table)) return true;
-  int half = task_.tables[static_cast<std::size_t>(table)].dim;
-  while (half > width && can_split_columns(half)) half /= 2;
-  return half == width;
+  return halved_to(width, task_.tables[static_cast<std::size_t>(table)].dim) == width;
 }
 
 std::vector<int> TableWays::widths(int table, Way way, int slices) const {

@@ -36,6 +36,8 @@ struct StateSlice {
   Way way = Way::kDevice;
   int place = 0;  ///< One of TableWays::places().
 
+  [[nodiscard]] StateSlice at(int other_place) const { return {table, width, way, other_place}; }
+
   friend bool operator==(const StateSlice&, const StateSlice&) = default;
 };
 

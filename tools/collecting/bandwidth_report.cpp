@@ -22,7 +22,7 @@ std::vector<int> shard_of_level(std::span<const Table> tables, std::size_t base_
                                 std::size_t level, const ComputeDrawOptions& draw, Random& random) {
   std::vector<int> order(base_tables);
   std::iota(order.begin(), order.end(), static_cast<int>(level * base_tables));
-  for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random.below(i)]);
+  shuffle(std::span(order), random);
   std::vector<int> shard;
   std::int64_t bytes = 0;
   for (const int id : order) {

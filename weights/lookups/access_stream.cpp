@@ -212,9 +212,7 @@ AccessStream make_stream(const Table& table, std::span<const std::uint32_t> touc
   for (const std::uint32_t t : touches) {
     stream.indices.insert(stream.indices.end(), t, rows.next());
   }
-  for (std::size_t i = stream.indices.size(); i > 1; --i) {
-    std::swap(stream.indices[i - 1], stream.indices[random.below(i)]);
-  }
+  shuffle(std::span(stream.indices), random);
   stream.offsets = random_offsets(lookups, batch, random);
   return stream;
 }

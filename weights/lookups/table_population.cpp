@@ -46,16 +46,11 @@ double inverse_normal(double probability) {
   return 0.5 * (low + high);
 }
 
-template <typename T>
-void shuffle(std::vector<T>& values, Random& random) {
-  for (std::size_t i = values.size(); i > 1; --i) std::swap(values[i - 1], values[random.below(i)]);
-}
-
 // One value in each n-th of (0, 1), in random order: moments come out right for few tables too.
 std::vector<double> stratified(int count, Random& random) {
   std::vector<double> values(count);
   for (int i = 0; i < count; ++i) values[i] = (i + 0.5) / count;
-  shuffle(values, random);
+  shuffle(std::span(values), random);
   return values;
 }
 
@@ -257,7 +252,7 @@ std::vector<PopulationTable> draw_population(const PopulationOptions& options) {
   }
   assign_row_counts(tables, draw_row_counts(options.tables, options.row_scale, random),
                     options.batch, random);
-  shuffle(tables, random);
+  shuffle(std::span(tables), random);
 
   std::vector<PopulationTable> population;
   population.reserve(tables.size());

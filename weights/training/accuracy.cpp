@@ -94,4 +94,11 @@ Accuracy measure_accuracy(std::span<const float> measured_ms, std::span<const fl
   return accuracy;
 }
 
+TestResult test_result(int devices, std::vector<float> measured_ms,
+                       std::vector<float> predicted_ms) {
+  TestResult result{devices, std::move(measured_ms), std::move(predicted_ms), {}};
+  result.accuracy = measure_accuracy(result.measured_ms, result.predicted_ms);
+  return result;
+}
+
 }  // namespace neuroshard

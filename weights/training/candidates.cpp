@@ -1,7 +1,6 @@
 #include "weights/training/candidates.h"
 
 #include <map>
-#include <numeric>
 #include <utility>
 
 #include "neuroshard/error.h"
@@ -20,7 +19,6 @@ std::vector<TestResult> held_back(const Calibration& calibration,
     const Target measured = target(sample);
     const std::size_t costs = measured.cost_ms.size();
     TestResult& test = by_devices[measured.devices];
-    test.devices = measured.devices;
     test.measured_ms.insert(test.measured_ms.end(), measured.cost_ms.begin(),
                             measured.cost_ms.end());
     test.predicted_ms.insert(test.predicted_ms.end(), predicted.begin(),
@@ -29,8 +27,8 @@ std::vector<TestResult> held_back(const Calibration& calibration,
   }
   std::vector<TestResult> tests;
   for (auto& [devices, test] : by_devices) {
-    test.accuracy = measure_accuracy(test.measured_ms, test.predicted_ms);
-    tests.push_back(std::move(test));
+    tests.push_back(
+        test_result(devices, std::move(test.measured_ms), std::move(test.predicted_ms)));
   }
   return tests;
 }
@@ -63,8 +61,7 @@ std::vector<std::uint32_t> shuffled_samples(std::size_t count, const std::string
   if (options.backend) {
     throw Error("calibration takes seconds and runs on the CPU; leave out backend");
   }
-  std::vector<std::uint32_t> all(count);
-  std::iota(all.begin(), all.end(), 0U);
+  std::vector<std::uint32_t> all = numbers(0, count);
   Random random(options.seed, kPartsStream);
   shuffle(std::span(all), random);
   return all;

@@ -269,8 +269,7 @@ void CommTrainee::visit_state(const std::string& name, StateVisitor& visitor) {
 }
 
 TraineeParts CommTrainee::parts() {
-  std::vector<std::uint32_t> all(rows_.samples());
-  std::iota(all.begin(), all.end(), 0U);
+  const std::vector<std::uint32_t> all = numbers(0, rows_.samples());
   TraineeParts parts{.networks = {{&network_, &adam_, &best_}},
                      .inputs = {},
                      .row_ids = {},

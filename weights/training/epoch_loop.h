@@ -12,10 +12,8 @@
 
 namespace neuroshard::training {
 
-template <typename T>
-void shuffle(std::span<T> items, Random& random) {
-  for (std::size_t i = items.size(); i > 1; --i) std::swap(items[i - 1], items[random.below(i)]);
-}
+/// From `first` up to `end`.
+[[nodiscard]] std::vector<std::uint32_t> numbers(std::size_t first, std::size_t end);
 
 /// Sample numbers of the three parts.
 struct Split {

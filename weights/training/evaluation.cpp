@@ -6,15 +6,6 @@
 #include "weights/training/operator_pieces.h"
 
 namespace neuroshard {
-namespace {
-
-TestResult compared(int devices, std::vector<float> measured_ms, std::vector<float> predicted_ms) {
-  TestResult result{devices, std::move(measured_ms), std::move(predicted_ms), {}};
-  result.accuracy = measure_accuracy(result.measured_ms, result.predicted_ms);
-  return result;
-}
-
-}  // namespace
 
 TestResult evaluate_compute(const Backend& backend, const ComputeSamples& samples) {
   const training::OperatorPieces pieces =
@@ -25,7 +16,7 @@ TestResult evaluate_compute(const Backend& backend, const ComputeSamples& sample
   const std::vector<std::uint32_t> offsets(samples.offsets.begin(), samples.offsets.end());
   std::vector<float> predicted_ms(samples.size());
   backend.score_shards(embeddings, {offsets, pieces.ids}, predicted_ms);
-  return compared(0, samples.cost_ms, std::move(predicted_ms));
+  return test_result(0, samples.cost_ms, std::move(predicted_ms));
 }
 
 CommTestResult evaluate_comm(const Backend& backend, const CommSamples& samples) {
@@ -34,8 +25,8 @@ CommTestResult evaluate_comm(const Backend& backend, const CommSamples& samples)
   std::vector<float> backward_ms(dim_sums.size());
   backend.forward_comm(samples.devices, dim_sums, samples.start_offsets_ms, forward_ms);
   backend.backward_comm(samples.devices, dim_sums, backward_ms);
-  return {compared(samples.devices, samples.forward_ms, std::move(forward_ms)),
-          compared(samples.devices, samples.backward_ms, std::move(backward_ms))};
+  return {test_result(samples.devices, samples.forward_ms, std::move(forward_ms)),
+          test_result(samples.devices, samples.backward_ms, std::move(backward_ms))};
 }
 
 }  // namespace neuroshard

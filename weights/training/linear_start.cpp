@@ -1,7 +1,6 @@
 #include "weights/training/linear_start.h"
 
 #include <algorithm>
-#include <numeric>
 #include <vector>
 
 #include "weights/training/calibration.h"
@@ -21,8 +20,7 @@ ComputeModel linear_start(const ComputeModel& start, const ComputeSamples& sampl
                           std::span<const std::uint32_t> used, TrainingOptions options,
                           ThreadTeam& team) {
   const ComputeSamples drawn = drawn_operators(samples, used, kDrawnOperators, options.seed);
-  std::vector<std::uint32_t> order(drawn.size());
-  std::iota(order.begin(), order.end(), 0U);
+  std::vector<std::uint32_t> order = numbers(0, drawn.size());
   ComputeTrainee trainee(drawn, order, start, options, best_matrix_kernels(), team);
   options.epochs = std::min(options.epochs, kDrawnEpochs);
   Random random(options.seed, kDrawnStream);

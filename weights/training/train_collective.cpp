@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "core/tables/stated_gib.h"
 #include "neuroshard/error.h"
 #include "neuroshard/fitting.h"
 #include "neuroshard/training.h"
@@ -89,8 +90,7 @@ CollectiveModel::Line fitted_line(const CollectiveSamples& samples, int devices,
   for (int round = 0; round < kFits; ++round) {
     LineFit fit;
     for (std::size_t k = 0; k < used.size(); ++k) {
-      fit.add(samples.bytes[used[k]] / static_cast<double>(bytes_from_gib(1.0)),
-              samples.cost_ms[used[k]], importances[k]);
+      fit.add(samples.bytes[used[k]] / kGib, samples.cost_ms[used[k]], importances[k]);
     }
     if (!fit.has_line()) {
       throw Error(samples.kind + " samples of " + std::to_string(devices) +
@@ -144,13 +144,13 @@ TrainedCollective train_collective(const CollectiveSamples& samples) {
       throw Error(samples.kind + " samples of " + std::to_string(devices) + " devices: there are " +
                   std::to_string(all.size()) + "; give at least " + std::to_string(kTestedOneIn));
     }
-    TestResult test{devices, {}, {}, {}};
+    TestResult test;
     trained.model.lines[devices] = fitted_line(samples, devices, without_part(all, 0));
     predict_part(trained.model, samples, all, 0, test);
     trained.summary.test_samples += test.measured_ms.size();
     trained.summary.train_samples += all.size() - test.measured_ms.size();
-    test.accuracy = measure_accuracy(test.measured_ms, test.predicted_ms);
-    trained.summary.tests.push_back(std::move(test));
+    trained.summary.tests.push_back(
+        test_result(devices, std::move(test.measured_ms), std::move(test.predicted_ms)));
   }
   // There is nothing to repeat: one pass is all.
   trained.summary.epochs = 1;
@@ -194,16 +194,16 @@ FittedCollective fit_collective(const CollectiveModel* start, const CollectiveSa
       const CollectiveModel model = model_of(
           recipe, [part](const std::vector<std::size_t>& all) { return without_part(all, part); });
       for (const auto& [devices, all] : by_devices) {
-        tests[devices].devices = devices;
         predict_part(model, samples, all, part, tests[devices]);
       }
     }
     RecipeTrial trial{recipe, 0.0, 0.0};
     std::vector<TestResult> results;
     for (auto& [devices, test] : tests) {
-      test.accuracy = measure_accuracy(test.measured_ms, test.predicted_ms);
-      trial.mape += test.accuracy.mape * static_cast<double>(test.accuracy.costs);
-      results.push_back(std::move(test));
+      results.push_back(
+          test_result(devices, std::move(test.measured_ms), std::move(test.predicted_ms)));
+      const Accuracy& accuracy = results.back().accuracy;
+      trial.mape += accuracy.mape * static_cast<double>(accuracy.costs);
     }
     trial.mape /= static_cast<double>(everything.size());
     trial.loss = trial.mape;

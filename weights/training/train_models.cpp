@@ -2,7 +2,6 @@
 #include <array>
 #include <map>
 #include <memory>
-#include <numeric>
 #include <string>
 
 #include "core/base/fingerprint.h"
@@ -23,12 +22,6 @@ constexpr std::uint64_t kSplitStream = 1;
 constexpr std::uint64_t kComputeStream = 2;
 constexpr std::uint64_t kForwardStream = 3;
 constexpr std::uint64_t kBackwardStream = 4;
-
-std::vector<std::uint32_t> numbers(std::size_t first, std::size_t last) {
-  std::vector<std::uint32_t> all(last - first);
-  std::iota(all.begin(), all.end(), static_cast<std::uint32_t>(first));
-  return all;
-}
 
 // Adds all options that decide the weights. Bits may change from version to version.
 void add_options(Fingerprint& fingerprint, const TrainingOptions& options) {
@@ -122,20 +115,13 @@ class ResumableLoops {
   const TrainingOptions& options_;
 };
 
-TestResult test_result(int devices, std::vector<float> measured_ms,
-                       std::vector<float> predicted_ms) {
-  TestResult result{devices, std::move(measured_ms), std::move(predicted_ms), {}};
-  result.accuracy = measure_accuracy(result.measured_ms, result.predicted_ms);
-  return result;
-}
-
 Split split_by_device_count(const training::CommRows& rows, std::uint64_t seed) {
   Split split;
   Random random(seed, kSplitStream);
   for (std::size_t set = 0; set < rows.sets(); ++set) {
     const std::size_t first = rows.first_of_set(set);
     const int devices = rows.devices(static_cast<std::uint32_t>(first));
-    training::deal_out(numbers(first, rows.first_of_set(set + 1)),
+    training::deal_out(training::numbers(first, rows.first_of_set(set + 1)),
                        "communication samples of " + std::to_string(devices) + " devices", random,
                        split);
   }
@@ -198,7 +184,7 @@ TrainedCompute train_compute(const ComputeSamples& samples, const ComputeNetwork
   training::validate_widths(sizes.head, "head");
   Split split;
   Random split_random(options.seed, kSplitStream);
-  training::deal_out(numbers(0, samples.size()), "compute samples", split_random, split);
+  training::deal_out(training::numbers(0, samples.size()), "compute samples", split_random, split);
 
   ThreadTeam team(options.threads);
   Random random(options.seed, kComputeStream);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <string>
@@ -54,12 +55,24 @@ struct Plan {
   /// Slices have the other rows, which are counted from 0 without them. ExchangeTypes::hot_rows.
   std::vector<HotRows> hot_rows{};
 
+  /// Puts another slice on a device.
+  void add(const TableSlice& slice, std::size_t device) {
+    shards[device].push_back(static_cast<int>(slices.size()));
+    slices.push_back(slice);
+  }
+
   friend bool operator==(const Plan&, const Plan&) = default;
 };
 
 /// True if both halves of a slice with `dim` columns have a multiple of `kDimMultiple` columns.
 [[nodiscard]] constexpr bool can_split_columns(int dim) {
   return dim > 0 && dim % (2 * kDimMultiple) == 0;
+}
+
+/// `dim` halved, as often as it can be split, until it is no more than `width`.
+[[nodiscard]] constexpr int halved_to(int width, int dim) {
+  while (dim > width && can_split_columns(dim)) dim /= 2;
+  return dim;
 }
 
 /// One slice a table: a plan that cuts nothing has these.

@@ -89,6 +89,10 @@ struct TestResult {
   Accuracy accuracy;
 };
 
+/// With its accuracy.
+[[nodiscard]] TestResult test_result(int devices, std::vector<float> measured_ms,
+                                     std::vector<float> predicted_ms);
+
 struct TrainingSummary {
   std::string network;
   std::size_t train_samples = 0;
