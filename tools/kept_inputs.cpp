@@ -25,8 +25,9 @@ struct Files {
   std::vector<NamedFile> written;
 };
 
-constexpr std::array<std::string_view, 6> kWritten = {"--output",  "--log", "--report",
-                                                      "--scatter", "--svg", "--json"};
+constexpr std::array<std::string_view, 8> kWritten = {
+    "--output", "--plan-output", "--cache-statistics", "--log", "--report", "--scatter",
+    "--svg",    "--json"};
 /// Files that commands read in a folder of samples or tables.
 constexpr std::array<std::string_view, 3> kFolderFiles = {"data.txt", "collection.json",
                                                           "table_configs.json"};

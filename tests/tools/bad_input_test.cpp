@@ -225,6 +225,8 @@ TEST_F(BadInput, OutputThatIsAnInput) {
                "--forward-comm-model", task, "--backward-comm-model", "b", "--output", task},
               "--forward-comm-model");
   expect_kept({"profile", task, "--output", task}, "accesses");
+  expect_kept({"profile", task, "--cache-statistics", task}, "accesses");
+  expect_kept({"groups", "--task", task, "--plan-output", task}, "also what --task reads");
   expect_kept({"generate", "--tasks", "3", "--table-configs", task, "--output", task},
               "--table-configs");
   expect_kept({"evaluate", "compute", "--data", "d", "--weights", task, "--scatter", task},
