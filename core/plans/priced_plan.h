@@ -1,7 +1,10 @@
 #pragma once
 
+#include <functional>
+
 #include "core/plans/deduplicated_task.h"
 #include "core/plans/hot_rows.h"
+#include "neuroshard/backend.h"
 
 namespace neuroshard {
 
@@ -12,6 +15,10 @@ class PricedPlan {
   /// Borrows both, which are valid.
   PricedPlan(const Task& task, const Plan& plan)
       : split_(task, plan), deduplicated_(split_.task(), plan.deduplicated) {}
+  /// `parts_of`: as HotRowsSplit has it.
+  PricedPlan(const Task& task, const Plan& plan,
+             const std::function<const HotParts&(const HotRows&)>& parts_of)
+      : split_(task, plan, parts_of), deduplicated_(split_.task(), plan.deduplicated) {}
 
   [[nodiscard]] const Task& task() const { return deduplicated_.task(); }
   /// With all ids: replicas look up tables for themselves.
@@ -24,5 +31,9 @@ class PricedPlan {
   HotRowsSplit split_;
   DeduplicatedTask deduplicated_;
 };
+
+/// What simulate() says of it. `backend` has the setting of the task as it is stated: parts of its
+/// tables may have so many more columns that a task of them has another one.
+[[nodiscard]] PlanCost cost_of(const Backend& backend, const PricedPlan& priced);
 
 }  // namespace neuroshard

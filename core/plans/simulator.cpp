@@ -20,11 +20,14 @@ namespace neuroshard {
 PlanCost simulate(const Backend& backend, const Task& given, const Plan& given_plan) {
   validate(given);
   validate(given_plan, given);
-  const PricedPlan priced(given, given_plan);
+  require_setting(backend, given);
+  return cost_of(backend, PricedPlan(given, given_plan));
+}
+
+PlanCost cost_of(const Backend& backend, const PricedPlan& priced) {
   const Task& stated = priced.with_all_ids();
   const Plan& plan = priced.plan();
   const Task& task = priced.task();
-  require_setting(backend, given);
   const OperatorFeatures of_operator(backend.table_features(),
                                      static_cast<double>(task.batch_size));
   std::vector<float> features;

@@ -13,6 +13,7 @@
 
 #include "core/plans/deduplicated_task.h"
 #include "core/plans/hot_rows.h"
+#include "core/plans/priced_plan.h"
 #include "core/tables/table_groups.h"
 #include "core/tables/table_rules.h"
 #include "neuroshard/error.h"
@@ -179,8 +180,7 @@ class RowChoice {
     const Plan changed = with_other_hot_rows(task_, plan_, trial);
     const double charge_ms = charge_ms_(changed);
     if (charge_ms >= best_ms_) return;
-    const HotRowsSplit split(task_, changed, parts_of_);
-    const PlanCost cost = simulate(backend_, split.task(), split.plan());
+    const PlanCost cost = cost_of(backend_, PricedPlan(task_, changed, parts_of_));
     if (!cost.fits_memory) return;
     const double ms = cost.slowest_ms() + charge_ms;
     if (ms >= best_ms_) return;
@@ -273,21 +273,22 @@ ReplanResult Planner::Impl::replan_with(const std::vector<HotRows>& hot_rows, co
   std::optional<Task> with_rules;
   const Task& task = given.groups.empty() ? given : with_rules.emplace(with_rules_of_groups(given));
   const StopCondition stop(request.plan.deadline, request.plan.stop);
-  ReplanResult result =
-      replan_near(*cpu, {.task = task,
-                         .running = change.running(),
-                         .before = change.before(),
-                         .running_cost = running_cost,
-                         .request = request,
-                         .ways = ways,
-                         .effort = options.effort,
-                         .stop = stop,
-                         .team = threads > 1 ? &team() : nullptr,
-                         .plan_anew = [&](const Task& anew, Effort effort) {
-                           return plan_anew(
-                               anew, {.deadline = request.plan.deadline, .stop = request.plan.stop},
-                               effort, false);
-                         }});
+  const std::shared_ptr<const Impl> of_parts = own.for_task(change.task());
+  ReplanResult result = replan_near(
+      *of_parts->cpu, {.task = task,
+                       .running = change.running(),
+                       .before = change.before(),
+                       .running_cost = running_cost,
+                       .request = request,
+                       .ways = ways,
+                       .effort = options.effort,
+                       .stop = stop,
+                       .team = threads > 1 ? &team() : nullptr,
+                       .plan_anew = [&](const Task& anew, Effort effort) {
+                         return of_parts->plan_anew(
+                             anew, {.deadline = request.plan.deadline, .stop = request.plan.stop},
+                             effort, false);
+                       }});
   change.undo(result);
   if (!hot_rows.empty() && result.result.plan) {
     result.result.cost = neuroshard::simulate(*cpu, stated, *result.result.plan);

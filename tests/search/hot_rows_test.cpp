@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "message_of.h"
@@ -130,6 +131,27 @@ TEST(HotRows, NeverMakePlansDearer) {
     testing::expect_recounts(split.task(), split.plan(), hot.cost);
   }
   EXPECT_GT(kept, 0);
+}
+
+// Tables and their hot rows may have some more columns together, for which models count columns by
+// twos.
+TEST(HotRows, MayTakeDevicesToMoreColumnsThanModelsCountOneByOne) {
+  Task task = popular_task(4);
+  task.tables.resize(4);
+  for (Table& table : task.tables) table.pooling_factor = 64.0;  // 8,192 columns a device.
+  const Planner planner(builtin_weights(), {.effort = Effort::kFast, .threads = 1});
+  const PlanResult hot = planner.plan(task);
+  ASSERT_TRUE(hot.plan);
+  EXPECT_THAT(hot.plan->hot_rows, Not(IsEmpty()));
+  EXPECT_EQ(planner.simulate(task, *hot.plan).cost_ms, hot.cost.cost_ms);
+  Task fewer = task;
+  fewer.devices = 3;
+  for (const auto& [next, lost] :
+       {std::pair(task, std::vector<int>{}), std::pair(fewer, std::vector{0})}) {
+    const ReplanResult near = planner.replan(next, {task, *hot.plan, lost});
+    ASSERT_TRUE(near.result.plan);
+    EXPECT_EQ(planner.simulate(next, *near.result.plan).cost_ms, near.result.cost.cost_ms);
+  }
 }
 
 TEST(HotRows, AreAmongAlternativesAndImprovements) {
