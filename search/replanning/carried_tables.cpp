@@ -15,27 +15,13 @@ namespace {
 
 using Slices = std::vector<StateSlice>;
 
-/// [tables of the running plan]: nothing of replicas, and where blocks of rows are of no way.
-std::vector<std::optional<Slices>> as_they_run(const RunningPlan& running) {
-  std::vector<std::vector<HeldSlice>> held = slices_by_table(running.task, running.plan);
-  std::vector<int> groups;
-  for (const WayForm& form : way_forms()) {
-    groups.push_back(form.deduplicated ? 0 : form.group(running.task));
-  }
-  std::vector<std::optional<Slices>> slices(held.size());
-  for (std::size_t t = 0; t < held.size(); ++t) {
-    if (!held[t].empty()) slices[t] = slices_in_ways(running.task, held[t], groups);
-  }
-  return slices;
-}
-
 class Carrier {
  public:
   Carrier(const RunningHolders& holders, const CarryOptions& options)
       : holders_(holders),
         task_(holders.task()),
         options_(options),
-        as_they_run_(as_they_run(holders.running())) {}
+        running_(slices_by_table(holders.running().task, holders.running().plan)) {}
 
   std::vector<CarriedTable> run() const {
     std::vector<CarriedTable> tables;
@@ -85,6 +71,22 @@ class Carrier {
     return bytes;
   }
 
+  /// As slices of the running task: in a way that `t` may have, if there is one. Nothing: its
+  /// blocks of rows are of no way.
+  [[nodiscard]] std::optional<Slices> as_it_runs(std::size_t t, std::size_t running) const {
+    const Task& task = holders_.running().task;
+    std::vector<int> groups;
+    std::vector<int> groups_that_may;
+    for (const WayForm& form : way_forms()) {
+      const auto way = static_cast<Way>(groups.size());
+      groups.push_back(form.deduplicated ? 0 : form.group(task));
+      groups_that_may.push_back(may_be(t, way) ? groups.back() : 0);
+    }
+    std::vector<HeldSlice> held = running_[running];
+    std::optional<Slices> slices = slices_in_ways(task, held, groups_that_may);
+    return slices ? slices : slices_in_ways(task, held, groups);
+  }
+
   CarriedTable carry(std::size_t t) const {
     const bool columns = may_be(t, Way::kDevice);
     const std::optional<std::size_t> before = holders_.before(t);
@@ -93,7 +95,7 @@ class Carrier {
       return in_slices({whole(t, Way::kReplica, 0)});
     }
     if (before && !holders_.is_replicated(t)) {
-      const std::optional<Slices>& runs = as_they_run_[*before];
+      const std::optional<Slices> runs = as_it_runs(t, *before);
       const bool row_wise = runs && runs->front().way == Way::kAll;
       if (row_wise && may_be(t, Way::kAll)) return this->row_wise(t);
       if (!runs || runs->front().way != Way::kDevice) {
@@ -298,7 +300,7 @@ class Carrier {
   const RunningHolders& holders_;
   const Task& task_;
   CarryOptions options_;
-  std::vector<std::optional<Slices>> as_they_run_;
+  std::vector<std::vector<HeldSlice>> running_;  ///< [tables of the running plan]
 };
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "neuroshard/plan_check.h"
 #include "neuroshard/planner.h"
 #include "neuroshard/weights.h"
+#include "plain_table.h"
 #include "random_tasks.h"
 #include "repetitions.h"
 #include "search/replanning/carried_jobs.h"
@@ -24,6 +25,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using testing::message_of;
+using testing::plain_table;
 using testing::planner_of_any_kinds;
 using testing::running_job;
 using testing::small_planner;
@@ -39,6 +41,29 @@ TEST(CarriedTables, StayWhereNothingHasChanged) {
             small_planner().simulate(running.task, *result.result.plan).cost_ms);
   EXPECT_EQ(result.running_cost.cost_ms,
             small_planner().simulate(running.task, running.plan).cost_ms);
+}
+
+// A few rows are on a node as they are on a part of it; a single one is as it is whole.
+TEST(CarriedTables, OfFewRowsStayInTheWayThatRulesAllow) {
+  Task task{.devices = 16, .memory_bytes = std::int64_t{10} << 30};
+  task.tables = {plain_table(2, 20, 300.0), plain_table(1, 4, 5.0),
+                 plain_table(1'000'000, 64, 2.0)};
+  task.tables[0].rules.kinds = {ShardingKind::kPartRow, ShardingKind::kReplicate};
+  task.tables[1].rules.kinds = {ShardingKind::kGrid};
+  const Planner planner(builtin_weights(), {.effort = Effort::kFast, .threads = 1});
+  for (const std::size_t first : {0U, 8U, 10U}) {
+    Plan plan;
+    plan.shards.resize(16);
+    plan.add({0, 0, 20, 0, 1}, first);
+    plan.add({0, 0, 20, 1, 1}, first + 1);
+    plan.add({1, 0, 4, 0, 1}, first - first % 8);
+    plan.add({2, 0, 64, 0, 1'000'000}, 3);
+    ASSERT_TRUE(check_plan(plan, task).empty());
+    const ReplanResult same = planner.replan(task, {task, plan}, {.most_moved_bytes = 0});
+    EXPECT_EQ(same.must_move_bytes, 0) << first;
+    ASSERT_TRUE(same.result.plan);
+    EXPECT_LE(same.result.cost.cost_ms, same.running_cost.cost_ms);
+  }
 }
 
 TEST(CarriedTables, GoToAddedDevicesAndGetNewRowsEverywhere) {
