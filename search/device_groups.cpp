@@ -56,7 +56,7 @@ std::vector<Device> devices_of_group(const Task& task, const DeviceGroups& group
     for (int group = 1; group < task.devices / groups.size; ++group) {
       const std::size_t other = device_of(task, groups, group, device);
       if (task.device_list[other] == devices.back()) continue;
-      throw Error("groups of " + std::to_string(groups.size) + " devices, " +
+      throw Error("groups of " + counted(static_cast<std::uint64_t>(groups.size), "device") + ", " +
                   std::string(name_of(groups.layout)) + ", differ: device " +
                   std::to_string(other) + " is not as device " +
                   std::to_string(device_of(task, groups, 0, device)) +
@@ -67,20 +67,19 @@ std::vector<Device> devices_of_group(const Task& task, const DeviceGroups& group
 }
 
 void require_groups(const Task& task, const DeviceGroups& groups) {
-  const std::string size = std::to_string(groups.size);
+  const std::string of_size =
+      "groups of " + counted(static_cast<std::uint64_t>(std::max(0, groups.size)), "device");
   if (groups.size < 1 || task.devices % groups.size != 0) {
-    throw Error("groups of " + size + " devices do not divide the " + std::to_string(task.devices) +
+    throw Error(of_size + " do not divide the " + std::to_string(task.devices) +
                 " of the task; give a divisor of them");
   }
   const int copies = task.devices / groups.size;
   const int side_by_side = groups.layout == GroupLayout::kConsecutive ? groups.size : copies;
   const auto require_blocks = [&](int block, const char* blocks) {
-    if (task.devices % block == 0 && (side_by_side % block == 0 || block % side_by_side == 0)) {
-      return;
-    }
-    throw Error("groups of " + size + " devices, " + std::string(name_of(groups.layout)) +
-                ", do not fit " + blocks + " of " + std::to_string(block) +
-                "; give a size of which " + blocks + " are multiples, or the other way round");
+    if (copies == 1 || side_by_side % block == 0 || block % side_by_side == 0) return;
+    throw Error(of_size + ", " + std::string(name_of(groups.layout)) + ", do not fit " + blocks +
+                " of " + std::to_string(block) + "; give a size of which " + blocks +
+                " are multiples, or the other way round");
   };
   require_blocks(devices_in_node(task), "nodes");
   for (const LinkLevel& level : task.links.value_or(NodeLinks{}).levels) {

@@ -115,6 +115,23 @@ TEST(DeviceGroups, AverageBeyondLevels) {
   EXPECT_EQ(ms_per_gib(task_in_pods(128), apart), ms_per_gib(grouped_task(128), apart));
 }
 
+TEST(DeviceGroups, MayLeaveTheLastNodePartlyEmpty) {
+  const Task task = grouped_task(12);  // Nodes of 8 devices, and of 4.
+  const DeviceGroups all{12, GroupLayout::kConsecutive};
+  EXPECT_EQ(task_of_group(task, all, kNodesOfEight).devices_per_node, 8);
+  const Task part = task_of_group(task, {4, GroupLayout::kConsecutive}, kNodesOfEight);
+  EXPECT_EQ(part.devices, 4);
+  EXPECT_EQ(part.devices_per_node, 4);
+  // Every second device: 4 of a node, and 2.
+  const Task scattered = task_of_group(task, {6, GroupLayout::kInterleaved}, kNodesOfEight);
+  EXPECT_EQ(scattered.devices, 6);
+  EXPECT_EQ(scattered.devices_per_node, 4);
+  EXPECT_THAT(message_of([&] {
+                (void)task_of_group(task, {3, GroupLayout::kConsecutive}, kNodesOfEight);
+              }),
+              HasSubstr("do not fit nodes of 8"));
+}
+
 TEST(DeviceGroups, FitBlocksOrSayThatTheyDoNot) {
   Task task = task_in_pods(96);
   task.links->levels = {{24, 5.0}};
