@@ -39,6 +39,13 @@ std::optional<Task> on_least_devices(const Task& task) {
   return least;
 }
 
+/// Whether all devices together have too little memory, whatever is deduplicated or hot: buffers of
+/// such tables may be smaller.
+bool lack_memory(const Task& task) {
+  if (task.exchange.deduplicate_by_table || task.exchange.hot_rows) return false;
+  return total_bytes(task) > total_room_bytes(task);
+}
+
 }  // namespace
 
 PlanResult Planner::Impl::plan_by_portfolio(const Task& task, const PlanRequest& request,
@@ -54,6 +61,12 @@ PlanResult Planner::Impl::plan_by_portfolio(const Task& task, const PlanRequest&
   bool impossible = false;
   SearchStats stats;
   stats.backend = cpu->name();
+  if (lack_memory(task)) {
+    PlanResult result;
+    result.infeasible = no_plan_found(task, false, stop);
+    result.stats = std::move(stats);
+    return result;
+  }
   const auto in_columns = [&](const Table& table) { return may_be_in_columns(task, table); };
   if (std::ranges::all_of(task.tables, in_columns)) {
     consider(cheapest_uniform_plan(*cpu, task, stop));

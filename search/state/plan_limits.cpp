@@ -81,7 +81,7 @@ class TablesApart final : public PlanLimit {
     const auto are_none = [&](Way way) {
       return !ways.is_on_device(way) ||
              std::ranges::none_of(state.at(way, slice.place), [&](int id) {
-               return !leaves(edit, id) && is_apart(state.slice(id));
+               return is_apart(state.slice(id)) && !leaves(edit, id);
              });
     };
     return std::ranges::none_of(edit.in, is_apart) && std::ranges::all_of(ways.list(), are_none);
