@@ -4,11 +4,13 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <numbers>
 #include <numeric>
 #include <optional>
 #include <vector>
 
+#include "core/base/step_budget.h"
 #include "core/plans/deduplicated_task.h"
 #include "neuroshard/error.h"
 #include "neuroshard/plan_check.h"
@@ -77,8 +79,10 @@ class BoundSearch {
     }
   }
 
-  /// Whether no plan with any slices takes so long, or less, as far as a look shows.
+  /// Whether no plan with any slices takes so long, or less, as far as a look shows. Nothing is
+  /// shown any more once so many steps are taken.
   [[nodiscard]] bool impossible(double ms, Look look) {
+    if (steps_.spent()) return false;
     std::vector<std::optional<std::size_t>> cases{std::nullopt};
     for (std::size_t c = classes_.begin; c < classes_.end; ++c) {
       if (replicas_[c].once_ms < kInfinity) cases.emplace_back(c);
@@ -121,7 +125,8 @@ class BoundSearch {
  private:
   static constexpr int kFewTablesOfDevice = 8;
   static constexpr int kTinyTables = 4;
-  static constexpr int kMostSteps = 100;
+  static constexpr int kMostWeights = 100;
+  static constexpr std::uint64_t kMostSteps = 4'000'000'000;
 
   /// Boxes take longer where kinds of tables are many, and where devices are of classes.
   [[nodiscard]] int most_boxes() const {
@@ -249,7 +254,7 @@ class BoundSearch {
     ClassResources best = sizing.weights;
     double most = -kInfinity;
     std::vector<ClassResources> lacks;
-    for (int step = 0; step < kMostSteps; ++step) {
+    for (int tried = 0; tried < kMostWeights && !steps_.spent(); ++tried) {
       const LeastSize lacking = lack(sizing);
       if (lacking.size > kBoundTolerance) return true;
       if (lacking.size > most) {
@@ -327,6 +332,7 @@ class BoundSearch {
   [[nodiscard]] LeastSize lack(const Sizing& sizing) {
     LeastSize needed{.size = 0.0};
     for (std::size_t t = 0; t < tables_.size(); ++t) {
+      (void)steps_.take(LeastSizes::steps_of(tables_[t], sizing));
       const LeastSize least = least_.of(tables_[t], uses_[t], sizing);
       if (least.size == kInfinity) return {};
       needed.size += tables_[t].tables * least.size;
@@ -376,6 +382,8 @@ class BoundSearch {
   LeastSizes least_;
   std::vector<PieceUses> uses_;  ///< By tables_, of the sizing that is looked at.
   double bits_ = 0.0;
+  StopCondition never_;
+  StepBudget steps_{kMostSteps, never_};  ///< Of least_.
 };
 
 /// The cost of the plan that has nothing but replicas. Infinite if there is none.

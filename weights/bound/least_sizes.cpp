@@ -360,6 +360,16 @@ LeastSize LeastSizes::of_columns(const PieceUses& uses, std::size_t units) const
   return least;
 }
 
+std::uint64_t LeastSizes::steps_of(const TablePieces& table, const Sizing& sizing) {
+  const std::size_t units = table.slices.front().size();
+  const bool may_cut = table.may_cut_columns || table.may_be_grid;
+  const std::size_t of_columns = !may_cut ? 1 : units > kMostUnits ? units : units * units / 2;
+  const std::size_t widths = table.may_be_grid ? units : 1;
+  constexpr std::size_t kStepsOfBlocks = 16;
+  return of_columns +
+         sizing.classes.count() * (units + kStepsOfBlocks * widths * table.blocks.size());
+}
+
 LeastSize LeastSizes::of(const TablePieces& table, const PieceUses& uses, const Sizing& sizing) {
   const auto size_of = [&](const Resources& used, std::size_t of_class) {
     return used[kTime] == kInfinity

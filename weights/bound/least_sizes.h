@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <limits>
 #include <optional>
 #include <vector>
@@ -109,6 +110,8 @@ class LeastSizes {
   /// Weights and map of `sizing` are of no account.
   static void measure(const TablePieces& table, const Sizing& sizing, PieceUses& uses);
   [[nodiscard]] LeastSize of(const TablePieces& table, const PieceUses& uses, const Sizing& sizing);
+  /// About so many that takes.
+  [[nodiscard]] static std::uint64_t steps_of(const TablePieces& table, const Sizing& sizing);
 
  private:
   struct Slice {
