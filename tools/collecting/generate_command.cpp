@@ -2,7 +2,6 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
-#include <system_error>
 #include <vector>
 
 #include "core/base/message_text.h"
@@ -80,11 +79,7 @@ int generate_wide_tables(const GenerateCommand& command, Console& console) {
   }
   const std::vector<Table> tables =
       draw_wide_population({command.population.tables, command.population.batch, command.seed});
-  std::error_code error;
-  std::filesystem::create_directories(command.output, error);
-  if (error) {
-    throw Error(command.output + ": cannot be created: " + error.message(), ErrorKind::kIo);
-  }
+  create_folder(command.output);
   write_file(std::filesystem::path(command.output) / "table_configs.json",
              serialize_table_configs(tables, false, command.population.batch));
   console.out << printable(command.output) << ": " << counted(tables.size(), "table")

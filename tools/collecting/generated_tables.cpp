@@ -2,7 +2,6 @@
 
 #include <optional>
 #include <string>
-#include <system_error>
 #include <vector>
 
 #include "core/base/message_text.h"
@@ -52,14 +51,6 @@ std::int64_t lookups_of(const std::vector<PopulationTable>& population,
     lookups += lookups_of_batch(drawn.table, options.batch);
   }
   return lookups;
-}
-
-void create_folder(const std::filesystem::path& folder) {
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error) {
-    throw Error(folder.string() + ": cannot be created: " + error.message(), ErrorKind::kIo);
-  }
 }
 
 void stop_if_interrupted(const InterruptGuard& guard, std::size_t tables) {

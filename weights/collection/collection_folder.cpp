@@ -59,12 +59,9 @@ CollectionDescription read_collection_description(const fs::path& folder) {
 }
 
 bool has_collection(const fs::path& folder, const CollectionDescription& description) {
-  std::error_code error;
-  fs::create_directories(folder, error);
-  if (error) {
-    throw Error(folder.string() + ": cannot be created: " + error.message(), ErrorKind::kIo);
-  }
+  create_folder(folder);
   const fs::path samples = folder / "data.txt";
+  std::error_code error;
   const bool has_samples = fs::exists(samples, error) && fs::file_size(samples, error) > 0;
   const fs::path description_path = folder / kDescriptionFile;
   if (fs::exists(description_path, error)) {

@@ -139,4 +139,12 @@ void write_file(const fs::path& path, std::string_view bytes) {
   file.commit();
 }
 
+void create_folder(const fs::path& folder) {
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error) {
+    throw Error(folder.string() + ": cannot be created: " + error.message(), ErrorKind::kIo);
+  }
+}
+
 }  // namespace neuroshard

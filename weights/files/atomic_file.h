@@ -51,4 +51,7 @@ class AtomicFile {
 /// `AtomicFile` for contents that are at hand.
 void write_file(const std::filesystem::path& path, std::string_view bytes);
 
+/// Also creates the folders that `folder` is in; it may be there. Throws Error (kIo) naming it.
+void create_folder(const std::filesystem::path& folder);
+
 }  // namespace neuroshard
