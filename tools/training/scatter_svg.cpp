@@ -4,6 +4,8 @@
 #include <cmath>
 #include <cstdio>
 
+#include "tools/charts/svg.h"
+
 namespace neuroshard::tools {
 namespace {
 
@@ -19,20 +21,6 @@ std::string format(const char* pattern, Values... values) {
   char text[256];
   std::snprintf(text, sizeof text, pattern, values...);
   return text;
-}
-
-std::string escaped(const std::string& text) {
-  std::string result;
-  for (const char c : text) {
-    if (c == '&') {
-      result += "&amp;";
-    } else if (c == '<') {
-      result += "&lt;";
-    } else {
-      result += c;
-    }
-  }
-  return result;
 }
 
 // Both axes run over all measured and all predicted costs.
@@ -94,8 +82,8 @@ std::string points(const ScatterPanel& panel, const Axis& axis) {
 std::string panel_svg(const ScatterPanel& panel, int x, int y) {
   const Axis axis(panel);
   std::string svg = format("<g transform=\"translate(%d %d)\">\n", x + kLeft, y + kTop);
-  svg += "<text class=\"title\" y=\"-26\">" + escaped(panel.title) + "</text>\n";
-  svg += "<text class=\"tick\" y=\"-10\">" + escaped(panel.caption) + "</text>\n";
+  svg += "<text class=\"title\" y=\"-26\">" + charts::xml_escaped(panel.title) + "</text>\n";
+  svg += "<text class=\"tick\" y=\"-10\">" + charts::xml_escaped(panel.caption) + "</text>\n";
   svg += axes(axis);
   svg += format("<path class=\"right\" d=\"M0 %dL%d 0\"/>\n", kPlot, kPlot);
   return svg + points(panel, axis) + "</g>\n";
