@@ -285,4 +285,10 @@ LoadedTasks load_tasks(const TaskOptions& options, const std::string& hardware) 
   return loaded;
 }
 
+const Task& only_task(const LoadedTasks& loaded, const std::string& command) {
+  if (loaded.tasks.size() == 1) return loaded.tasks[0];
+  throw Error(command + " takes one task, and there are " + std::to_string(loaded.tasks.size()) +
+              "; pick one with --index");
+}
+
 }  // namespace neuroshard::tools

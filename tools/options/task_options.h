@@ -64,6 +64,9 @@ struct LoadedTasks {
 /// largest host memory. They are not validated: other numbers may be valid.
 [[nodiscard]] LoadedTasks load_tasks(const TaskOptions& options, const std::string& hardware = {});
 
+/// Throws Error naming `command` unless there is one task.
+[[nodiscard]] const Task& only_task(const LoadedTasks& loaded, const std::string& command);
+
 /// Bytes of --memory-gb. Throws Error naming the option.
 [[nodiscard]] std::int64_t memory_of_option(double gib);
 

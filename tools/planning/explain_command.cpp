@@ -3,7 +3,6 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "neuroshard/error.h"
 #include "neuroshard/explanation_file.h"
 #include "neuroshard/plan_file.h"
 #include "neuroshard/planner.h"
@@ -61,12 +60,7 @@ int run_explain(const ExplainCommand& command, Console& console) {
   const OutputFormat format = output_format_from_name(command.format);
   const PlannerOptions options = command.search.options();
   const LoadedTasks loaded = load_tasks(command.tasks, command.models.hardware);
-  if (loaded.tasks.size() != 1) {
-    throw Error("explain takes one task, and there are " + std::to_string(loaded.tasks.size()) +
-                "; pick one with --index");
-  }
-  if (loaded.errors[0]) throw Error(*loaded.errors[0]);
-  const Task& task = loaded.tasks[0];
+  const Task& task = only_task(loaded, "explain");
   const LoadedModels models = load_models(command.models, loaded.hardware);
   require_models_for(models, loaded);
   const Planner planner(models.models, options);

@@ -77,11 +77,7 @@ int run_groups(const GroupsCommand& command, Console& console) {
   const PlannerOptions options = command.search.options();
   const GroupsRequest request = request_of(command);
   const LoadedTasks loaded = load_tasks(command.tasks, command.models.hardware);
-  if (loaded.tasks.size() != 1) {
-    throw Error("groups takes one task, and there are " + std::to_string(loaded.tasks.size()) +
-                "; pick one with --index");
-  }
-  if (loaded.errors[0]) throw Error(*loaded.errors[0]);
+  const Task& task = only_task(loaded, "groups");
   const LoadedModels models = load_models(command.models, loaded.hardware);
   const Planner planner(models.models, options);
   ResultOutput output(console, command.output);
@@ -93,7 +89,7 @@ int run_groups(const GroupsCommand& command, Console& console) {
                             .title = loaded.titles[0],
                             .weights = models.origin,
                             .notes = loaded.notes,
-                            .result = planner.plan_groups(loaded.tasks[0], request)};
+                            .result = planner.plan_groups(task, request)};
   switch (format) {
     case OutputFormat::kTable:
       output.write(groups_page(report, output.style()));

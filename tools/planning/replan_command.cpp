@@ -57,14 +57,6 @@ struct ReplanCommand {
   std::string report;
 };
 
-const Task& only_task(const LoadedTasks& loaded) {
-  if (loaded.tasks.size() != 1) {
-    throw Error("replan takes one task, and there are " + std::to_string(loaded.tasks.size()) +
-                "; pick one with --index");
-  }
-  return loaded.tasks[0];
-}
-
 /// The running plan, and what its file says was left of its budget.
 struct LoadedRunning {
   RunningPlan running;
@@ -91,7 +83,7 @@ LoadedRunning load_running(const ReplanCommand& command, const Task& next) {
   running_task.host_memory = command.task.host_memory;
   const LoadedTasks loaded = load_tasks(running_task, command.models.hardware);
   // The plan's devices are those that run, whatever the task file's number is.
-  Task task = only_task(loaded);
+  Task task = only_task(loaded, "replan");
   if (records[0].plan) {
     const int devices = static_cast<int>(records[0].shards().size());
     if (devices != task.devices) {
@@ -146,7 +138,7 @@ int run_replan(const ReplanCommand& command, Console& console) {
   ReplanRequest request = request_of(command);
   const PlannerOptions planner_options = command.search.options();
   const LoadedTasks loaded = load_tasks(command.task, command.models.hardware);
-  const Task& task = only_task(loaded);
+  const Task& task = only_task(loaded, "replan");
   const auto [running, unspent_bytes] = load_running(command, task);
   if (command.carry_over) request.unspent_bytes = unspent_bytes;
   const LoadedModels models = load_models(command.models, loaded.hardware);
