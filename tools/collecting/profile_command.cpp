@@ -99,8 +99,7 @@ std::string repeats_text(const std::vector<Table>& tables) {
 int run_profile(const ProfileCommand& command, Console& console) {
   using Clock = std::chrono::steady_clock;
   ResultOutput output(console, command.output);
-  std::optional<ResultOutput> statistics;
-  if (!command.cache_statistics.empty()) statistics.emplace(console, command.cache_statistics);
+  std::optional<ResultOutput> statistics = optional_output(console, command.cache_statistics);
   const Clock::time_point start = Clock::now();
   const std::vector<AccessData> log = open_log(command);
   const std::int64_t batch = batch_of_log(log);

@@ -39,9 +39,8 @@ void require_one_plan(const std::string& report, const std::string& beside, bool
       "size of memory");
 }
 
-ReportOutput::ReportOutput(Console& console, const std::string& path) {
-  if (!path.empty()) file_.emplace(console, path);
-}
+ReportOutput::ReportOutput(Console& console, const std::string& path)
+    : file_(optional_output(console, path)) {}
 
 void ReportOutput::write(const PlanDocument& document, const ReportContext& context) {
   if (!file_) return;

@@ -48,4 +48,9 @@ void ResultOutput::finish() {
   if (!path_.empty()) write_file(path_, text_);
 }
 
+std::optional<ResultOutput> optional_output(Console& console, const std::string& path) {
+  if (path.empty()) return std::nullopt;
+  return ResultOutput(console, path);
+}
+
 }  // namespace neuroshard::tools

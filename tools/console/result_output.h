@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -41,5 +42,9 @@ class ResultOutput {
   std::string text_;  ///< Text of the file.
   TextStyle style_;
 };
+
+/// The output to `path`; nothing if that is empty.
+[[nodiscard]] std::optional<ResultOutput> optional_output(Console& console,
+                                                          const std::string& path);
 
 }  // namespace neuroshard::tools

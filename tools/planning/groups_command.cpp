@@ -81,11 +81,9 @@ int run_groups(const GroupsCommand& command, Console& console) {
   const LoadedModels models = load_models(command.models, loaded.hardware);
   const Planner planner(models.models, options);
   ResultOutput output(console, command.output);
-  std::optional<ResultOutput> chart;
-  if (!command.svg.empty()) chart.emplace(console, command.svg);
-  std::optional<ResultOutput> plan;
-  if (!command.plan_output.empty()) plan.emplace(console, command.plan_output);
-  const GroupsReport report{.task = loaded.tasks[0],
+  std::optional<ResultOutput> chart = optional_output(console, command.svg);
+  std::optional<ResultOutput> plan = optional_output(console, command.plan_output);
+  const GroupsReport report{.task = task,
                             .title = loaded.titles[0],
                             .weights = models.origin,
                             .notes = loaded.notes,

@@ -110,8 +110,7 @@ int plan_what_ifs(const PlanCommand& command, OutputFormat format, const LoadedT
   require_what_if_options(command, variants);
   std::vector<std::optional<Error>> errors = errors_of(variants, loaded, models);
   ResultOutput output(console, command.output);
-  std::optional<ResultOutput> chart;
-  if (!command.svg.empty()) chart.emplace(console, command.svg);
+  std::optional<ResultOutput> chart = optional_output(console, command.svg);
   const VariantsReport report{
       .task = task,
       .title = loaded.titles[0],

@@ -134,8 +134,7 @@ ComputeSamples read_samples_to_predict(std::span<const std::filesystem::path> fo
 }
 
 int evaluate_compute_command(const EvaluateCommand& command, Console& console) {
-  std::optional<ResultOutput> scatter;
-  if (!command.scatter.empty()) scatter.emplace(console, command.scatter);
+  std::optional<ResultOutput> scatter = optional_output(console, command.scatter);
   const LoadedModels loaded = load_models(command.models);
   const ComputeSamples samples =
       read_samples_to_predict(command.folders(), loaded.models.compute.any_batch());
@@ -171,8 +170,7 @@ CostModels models_for_batch(const CostModels& models, int devices, std::int64_t 
 }
 
 int evaluate_comm_command(const EvaluateCommand& command, Console& console) {
-  std::optional<ResultOutput> scatter;
-  if (!command.scatter.empty()) scatter.emplace(console, command.scatter);
+  std::optional<ResultOutput> scatter = optional_output(console, command.scatter);
   const LoadedModels loaded = load_models(command.models);
   std::map<std::int64_t, std::vector<std::filesystem::path>> folders_of_batch;
   for (const std::filesystem::path& folder : command.folders()) {

@@ -54,8 +54,7 @@ int run(const FitCommand& command, Console& console) {
                                      : "--output is missing; give the weights file to write");
   }
   ResultOutput output(console, command.output);
-  std::optional<ResultOutput> report;
-  if (!command.report.empty()) report.emplace(console, command.report);
+  std::optional<ResultOutput> report = optional_output(console, command.report);
   const FittedWeights fitted = fitted_with_progress(command, console);
   const std::string page = fit_page(fitted);
   console.out << page;

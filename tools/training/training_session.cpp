@@ -14,10 +14,6 @@
 namespace neuroshard::tools {
 namespace {
 
-std::unique_ptr<ResultOutput> optional_output(Console& console, const std::string& path) {
-  return path.empty() ? nullptr : std::make_unique<ResultOutput>(console, path);
-}
-
 std::string results_page(const std::string& part, const TrainingSummary& summary) {
   const std::string text =
       part + (summary.network == part ? "" : ", " + summary.network) + ": " +

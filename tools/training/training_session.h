@@ -77,8 +77,8 @@ class TrainingSession {
   Console& console_;
   std::vector<std::filesystem::path> folders_;
   ResultOutput output_;
-  std::unique_ptr<ResultOutput> log_;
-  std::unique_ptr<ResultOutput> scatter_;
+  std::optional<ResultOutput> log_;
+  std::optional<ResultOutput> scatter_;
   std::optional<CostModels> from_;
   CostModels models_;
   DataOrigin origin_;
