@@ -54,6 +54,11 @@ struct LoadedTasks {
   std::optional<Hardware> hardware;          ///< Value of --hardware, else of the task file.
   std::vector<std::string> notes;            ///< Assumptions made, e.g. access histograms.
   double read_ms = 0.0;                      ///< Time to read all of them.
+
+  /// Hardware of analytic prices.
+  [[nodiscard]] Hardware machine() const {
+    return hardware.value_or(hardware_named(kDefaultHardware));
+  }
 };
 
 /// `hardware`: the option --hardware; empty: what the task file says. Tasks that do not say how

@@ -51,7 +51,7 @@ int run_bound(const BoundCommand& command, Console& console) {
       plans[matched.task] = plan_for(*matched.record, loaded.tasks[matched.task]);
     }
   }
-  const Hardware machine = loaded.hardware.value_or(hardware_named(kDefaultHardware));
+  const Hardware machine = loaded.machine();
   ResultOutput output(console, command.output);
   int code = kExitOk;
   for (std::size_t i = 0; i < loaded.tasks.size(); ++i) {

@@ -78,12 +78,11 @@ int plan_one(const PlanCommand& command, OutputFormat format, const LoadedTasks&
   }
   std::vector<std::string> notes = plan_notes(loaded.notes, result.cost);
   ReportContext context;
-  const Hardware machine = loaded.hardware.value_or(hardware_named(kDefaultHardware));
   if (command.bound) {
-    context.bound = bound_of(machine, task, &*result.plan);
+    context.bound = bound_of(loaded.machine(), task, &*result.plan);
     notes.push_back(context.bound->text());
   } else if (report.wanted()) {
-    context.bound = quick_bound_of(machine, task, *result.plan);
+    context.bound = quick_bound_of(loaded.machine(), task, *result.plan);
   }
   if (beside) {
     context.running = {command.beside, task, *beside, planner.simulate(task, *beside)};

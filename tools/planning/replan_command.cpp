@@ -186,8 +186,7 @@ int run_replan(const ReplanCommand& command, Console& console) {
   output.finish();
   ReportContext context;
   if (report.wanted()) {
-    const Hardware machine = loaded.hardware.value_or(hardware_named(kDefaultHardware));
-    context.bound = quick_bound_of(machine, task, *result.plan);
+    context.bound = quick_bound_of(loaded.machine(), task, *result.plan);
     context.running = {"the running plan", running.task, running.plan, replanned.running_cost};
   }
   report.write(document, context);

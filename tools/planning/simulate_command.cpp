@@ -70,10 +70,7 @@ int simulate_one(const Simulated& simulated, OutputFormat format, const LoadedTa
   }
   output.finish();
   ReportContext context{.running = std::move(beside)};
-  if (report.wanted()) {
-    const Hardware machine = loaded.hardware.value_or(hardware_named(kDefaultHardware));
-    context.bound = quick_bound_of(machine, task, simulated.plan);
-  }
+  if (report.wanted()) context.bound = quick_bound_of(loaded.machine(), task, simulated.plan);
   report.write(document, context);
   return simulated.cost.fits_memory ? kExitOk : kExitInfeasible;
 }
@@ -120,7 +117,7 @@ CostSource analytic_source(const SimulateCommand& command, const LoadedTasks& lo
   if (!command.models.weights.empty() || !command.models.compute_model.empty()) {
     throw Error("--cost-source analytic takes no cost models; leave them out");
   }
-  const Hardware machine = loaded.hardware.value_or(hardware_named(kDefaultHardware));
+  const Hardware machine = loaded.machine();
   const GpuSpec gpu = command.gpu.empty() ? machine.gpu : gpu_named(command.gpu);
   const NetworkSpec network =
       command.network.empty() ? machine.network : network_named(command.network);
