@@ -54,8 +54,7 @@ void plan_once(const Planner& planner, const Task& task, double deadline_ms, std
   using Clock = std::chrono::steady_clock;
   PlanRequest request;
   const Stopwatch stopwatch;
-  request.deadline = Clock::now() + std::chrono::duration_cast<Clock::duration>(
-                                        std::chrono::duration<double, std::milli>(deadline_ms));
+  request.deadline = deadline_in(deadline_ms);
   const PlanResult result = planner.plan(task, request);
   const std::chrono::duration<double, std::milli> late = Clock::now() - *request.deadline;
   const Elapsed elapsed = stopwatch.elapsed();

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <chrono>
 #include <memory>
 #include <utility>
 
@@ -18,8 +17,6 @@ constexpr std::size_t kFirstPlannerOptions = 48;
 constexpr std::size_t kFirstPlanOptions = 32;
 // Most tasks of a batch; more than memory holds.
 constexpr std::size_t kMostTasks = std::size_t{1} << 24;
-// Longer than anybody waits, and no trouble for clocks.
-constexpr double kLongestDeadlineMs = 1e9;
 
 PlannerOptions planner_options(const ns_planner_options& given) {
   PlannerOptions options;
@@ -82,15 +79,11 @@ auto improvement_teller(const ns_plan_options& options, const ns_planner& planne
 }  // namespace
 
 PlanRequest timed_request(double deadline_ms, const ns_stop_source* stop) {
-  PlanRequest request;
-  if (!(deadline_ms >= 0.0 && deadline_ms <= kLongestDeadlineMs)) {
+  PlanRequest request{.deadline = deadline_in(deadline_ms)};
+  if (!request.deadline) {
     throw Error("deadline_ms is not a time; give up to 1e9 milliseconds, or 0 for none");
   }
-  if (deadline_ms > 0.0) {
-    using Clock = std::chrono::steady_clock;
-    const std::chrono::duration<double, std::milli> time(deadline_ms);
-    request.deadline = Clock::now() + std::chrono::duration_cast<Clock::duration>(time);
-  }
+  if (deadline_ms == 0.0) request.deadline.reset();
   if (stop != nullptr) request.stop = stop->source.get_token();
   return request;
 }

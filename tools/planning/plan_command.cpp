@@ -1,7 +1,6 @@
 #include "tools/planning/plan_command.h"
 
 #include <CLI/CLI.hpp>
-#include <chrono>
 #include <memory>
 
 #include "core/base/message_text.h"
@@ -27,12 +26,8 @@ Formats: docs/task_format.md, docs/plan_format.md, docs/weights_format.md.
 Exit codes: 0 every task has a plan; 1 some task has none, and the reason is given; 2 bad input or
 usage. An invalid line of --tasks does not keep the others from being planned.)";
 
-// Longer than anybody waits, and no trouble for clocks.
-constexpr double kLongestDeadlineMs = 1e9;
-
 void require_valid(const PlanCommand& command, bool one_task) {
-  if (command.deadline_ms &&
-      !(*command.deadline_ms >= 0.0 && *command.deadline_ms <= kLongestDeadlineMs)) {
+  if (command.deadline_ms && !deadline_in(*command.deadline_ms)) {
     throw Error("--deadline-ms is not a time; give between 0 and 1e9 milliseconds");
   }
   if (command.bound && !one_task) {
@@ -147,11 +142,7 @@ int run_plan(const PlanCommand& command, Console& console) {
 
 PlanRequest request_of(const PlanCommand& command) {
   PlanRequest request;
-  if (command.deadline_ms) {
-    request.deadline = std::chrono::steady_clock::now() +
-                       std::chrono::duration_cast<std::chrono::steady_clock::duration>(
-                           std::chrono::duration<double, std::milli>(*command.deadline_ms));
-  }
+  if (command.deadline_ms) request.deadline = deadline_in(*command.deadline_ms);
   request.alternatives = command.alternatives.value_or(0);
   return request;
 }

@@ -55,6 +55,15 @@ struct StoragePrice {
 inline constexpr double kMostMsPerStoredGib = 1e6;
 inline constexpr double kMostTouchingSamples = 1e18;
 
+/// The time `ms` from now. Nothing unless `ms` is between 0 and 1e9, which is longer than anybody
+/// waits, and no trouble for clocks.
+[[nodiscard]] inline std::optional<std::chrono::steady_clock::time_point> deadline_in(double ms) {
+  using Clock = std::chrono::steady_clock;
+  if (!(ms >= 0.0 && ms <= 1e9)) return std::nullopt;
+  const std::chrono::duration<double, std::milli> time(ms);
+  return Clock::now() + std::chrono::duration_cast<Clock::duration>(time);
+}
+
 /// Requests of a caller for one plan, beside the task. Algorithm::kPublished and the baselines
 /// ignore them.
 struct PlanRequest {

@@ -1,6 +1,5 @@
 #include "tools/python/bindings/python_planner.h"
 
-#include <chrono>
 #include <utility>
 
 #include "neuroshard/error.h"
@@ -10,8 +9,6 @@
 namespace neuroshard::python {
 namespace {
 
-// Longer than anybody waits, and no trouble for clocks.
-constexpr double kLongestDeadlineMs = 1e9;
 // Smaller searches are over before anybody presses Ctrl-C.
 constexpr std::size_t kLongSearch = 1000;  // Tables times devices.
 
@@ -29,13 +26,9 @@ std::size_t size_of(const Task& task) {
 PlanRequest timed_request(std::optional<double> deadline_ms) {
   PlanRequest request;
   if (!deadline_ms) return request;
-  if (!(*deadline_ms >= 0.0 && *deadline_ms <= kLongestDeadlineMs)) {
-    throw Error("deadline_ms is not a time; give between 0 and 1e9 milliseconds, or None");
-  }
-  using Clock = std::chrono::steady_clock;
-  const std::chrono::duration<double, std::milli> time(*deadline_ms);
-  request.deadline = Clock::now() + std::chrono::duration_cast<Clock::duration>(time);
-  return request;
+  request.deadline = deadline_in(*deadline_ms);
+  if (request.deadline) return request;
+  throw Error("deadline_ms is not a time; give between 0 and 1e9 milliseconds, or None");
 }
 
 nanobind::list list_of(const PythonPlanner& planner,
