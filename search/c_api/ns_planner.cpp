@@ -55,14 +55,12 @@ PlanRequest plan_request(const ns_plan_options& given) {
 
 PlanDocument document_with(const ns_planner& planner, const ns_task& task, Plan plan,
                            PlanCost cost) {
-  std::vector<std::string> notes = task.notes;
-  if (!cost.warning.empty()) notes.push_back(cost.warning);
   return {.task = task.task,
           .plan = std::move(plan),
           .cost = std::move(cost),
           .task_name = task.name,
           .weights = planner.weights,
-          .notes = std::move(notes)};
+          .notes = task.notes};
 }
 
 // Tells the caller of each better plan of `task`.

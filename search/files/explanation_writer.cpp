@@ -7,6 +7,7 @@
 namespace neuroshard {
 namespace {
 
+using json_text::all_notes;
 using json_text::Fields;
 using json_text::name_of_table;
 
@@ -106,7 +107,9 @@ std::string explanation_to_json(const ExplanationDocument& document) {
       .add("version", 1)
       .add_if_any("task", document.task_name)
       .add_if_any("weights", document.weights)
-      .add("notes", document.notes);
+      .add("notes", document.explanation
+                        ? all_notes(document.notes, document.explanation->cost.warning)
+                        : document.notes);
   if (document.explanation) {
     add_explanation(fields, *document.explanation, document.task);
   } else if (document.infeasible) {

@@ -45,6 +45,13 @@ void append(std::string& text, const TableSlice& slice);
 /// [table, rows], or [table, rows, node_rows]
 void append(std::string& text, const HotRows& hot);
 
+/// Notes of a document: `notes`, and `warning` if there is one.
+[[nodiscard]] inline std::vector<std::string> all_notes(std::vector<std::string> notes,
+                                                        const std::string& warning) {
+  if (!warning.empty()) notes.push_back(warning);
+  return notes;
+}
+
 class Fields;
 void append(std::string& text, const Fields& object);
 

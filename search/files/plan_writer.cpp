@@ -193,8 +193,8 @@ std::string plan_to_json(const PlanDocument& document) {
   const std::optional<HalvedPlan> halved = halvings_of(document.plan);
   const int version = halved ? 1 : 2;
   const std::vector<std::vector<int>>& shards = halved ? halved->shards : document.plan.shards;
-  Fields fields =
-      document_fields(version, task, document.task_name, document.weights, document.notes);
+  Fields fields = document_fields(version, task, document.task_name, document.weights,
+                                  all_notes(document.notes, document.cost.warning));
   fields.add("cost_ms", document.cost.cost_ms);
   if (document.cost.set_by_host()) fields.add("set_by", "host");
   fields.add("fits_memory", document.cost.fits_memory);

@@ -155,7 +155,8 @@ std::string explanation_page(const ExplanationDocument& document, const TextStyl
   }
   text += rules + '\n' + line("weights", document.weights);
   for (const std::string& note : document.notes) text += line("note", printable(note));
-  return text;
+  const std::string& warning = explained.cost.warning;
+  return warning.empty() ? text : text + line("note", printable(warning));
 }
 
 }  // namespace neuroshard::tools

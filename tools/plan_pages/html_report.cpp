@@ -126,10 +126,6 @@ std::string html_report(const PlanDocument& document, const ReportContext& conte
     const std::vector<PlanFact> moves = move_facts(document);
     facts.insert(facts.begin(), moves.begin(), moves.end());
   }
-  // It is shown as a warning.
-  std::erase_if(facts, [&](const PlanFact& fact) {
-    return fact.label == "note" && fact.text == printable(document.cost.warning);
-  });
   return page(
       document.task_name, document.task,
       warning_list(plan_warnings(document)) + overview(document, context) + fact_list(facts),

@@ -314,11 +314,6 @@ std::vector<ShownTerm> shown_terms(const PlanCost& cost) {
   return shown;
 }
 
-std::vector<std::string> plan_notes(std::vector<std::string> assumptions, const PlanCost& cost) {
-  if (!cost.warning.empty()) assumptions.push_back(cost.warning);
-  return assumptions;
-}
-
 std::string shard_lists(const PlanDocument& document) {
   const auto by_device = slices_by_device(document.plan);
   const HotRowsSplit split(document.task, document.plan);
@@ -440,9 +435,7 @@ std::vector<PlanFact> plan_facts(const PlanDocument& document) {
                                     counted_splits(task, other.plan)});
   }
   facts.push_back({"weights", printable(document.weights)});
-  for (const std::string& note : document.notes) {
-    if (note != document.cost.warning) facts.push_back({"note", printable(note)});
-  }
+  for (const std::string& note : document.notes) facts.push_back({"note", printable(note)});
   return facts;
 }
 

@@ -78,8 +78,4 @@ inline constexpr std::array<const char*, 5> kMemoryHeads = {"weights", "optimize
 /// Name of a table on pages: its own, or "table 3".
 [[nodiscard]] std::string table_label(const Task& task, int table);
 
-/// `assumptions` and the warning of `cost`, if there is one.
-[[nodiscard]] std::vector<std::string> plan_notes(std::vector<std::string> assumptions,
-                                                  const PlanCost& cost);
-
 }  // namespace neuroshard::tools

@@ -14,7 +14,6 @@
 #include "tools/options/search_options.h"
 #include "tools/options/task_options.h"
 #include "tools/plan_pages/explanation_page.h"
-#include "tools/plan_pages/plan_report.h"
 #include "tools/planning/matched_plans.h"
 
 namespace neuroshard::tools {
@@ -81,10 +80,7 @@ int run_explain(const ExplainCommand& command, Console& console) {
     say_no_plan(loaded.titles[0], document.infeasible->message, console);
     return kExitInfeasible;
   }
-  if (plan) {
-    document.explanation = planner.explain(task, *plan);
-    document.notes = plan_notes(std::move(document.notes), document.explanation->cost);
-  }
+  if (plan) document.explanation = planner.explain(task, *plan);
   output.write(text_of(document, format, output.style()));
   output.finish();
   return plan ? kExitOk : kExitInfeasible;

@@ -9,7 +9,6 @@
 #include "tools/options/model_options.h"
 #include "tools/options/search_options.h"
 #include "tools/options/task_options.h"
-#include "tools/plan_pages/plan_report.h"
 #include "tools/planning/groups_report.h"
 
 namespace neuroshard::tools {
@@ -67,7 +66,7 @@ void write_best_plan(const GroupsReport& report, ResultOutput& output) {
                    .stats = best.result.stats,
                    .task_name = report.title + ", a group of " + std::to_string(best.groups.size),
                    .weights = report.weights,
-                   .notes = plan_notes(report.notes, best.result.cost),
+                   .notes = report.notes,
                    .complete = best.result.complete}));
   output.finish();
 }

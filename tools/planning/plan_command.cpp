@@ -71,7 +71,7 @@ int plan_one(const PlanCommand& command, OutputFormat format, const LoadedTasks&
     report.write(document);
     return kExitInfeasible;
   }
-  std::vector<std::string> notes = plan_notes(loaded.notes, result.cost);
+  std::vector<std::string> notes = loaded.notes;
   ReportContext context;
   if (command.bound) {
     context.bound = bound_of(loaded.machine(), task, &*result.plan);

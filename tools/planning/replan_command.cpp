@@ -176,7 +176,7 @@ int run_replan(const ReplanCommand& command, Console& console) {
                               .stats = result.stats,
                               .task_name = loaded.titles[0],
                               .weights = models.origin,
-                              .notes = plan_notes(std::move(notes), result.cost),
+                              .notes = std::move(notes),
                               .complete = result.complete,
                               .moves = plan_moves(replanned),
                               .read_ms = loaded.read_ms};

@@ -59,7 +59,7 @@ int simulate_one(const Simulated& simulated, OutputFormat format, const LoadedTa
                               .cost = simulated.cost,
                               .task_name = loaded.titles[simulated.task],
                               .weights = weights,
-                              .notes = plan_notes(loaded.notes, simulated.cost)};
+                              .notes = loaded.notes};
   if (format == OutputFormat::kJsonl) {
     output.write(
         plan_to_json_line(loaded.indices[simulated.task], task, simulated.plan, simulated.cost) +

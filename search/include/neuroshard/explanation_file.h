@@ -23,7 +23,8 @@ struct ExplanationDocument {
   std::vector<std::string> notes{};              ///< Assumptions that were made.
 };
 
-/// The document of docs/plan_format.md, in one line without its end.
+/// The document of docs/plan_format.md, in one line without its end. The cost's warning is the last
+/// of the notes.
 [[nodiscard]] std::string explanation_to_json(const ExplanationDocument& document);
 
 }  // namespace neuroshard

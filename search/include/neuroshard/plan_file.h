@@ -46,7 +46,7 @@ struct PlanDocument {
 };
 
 /// Writes a plan as JSON for people and programs: per device its table slices, memory and predicted
-/// costs.
+/// costs. The cost's warning is the last of the notes.
 [[nodiscard]] std::string plan_to_json(const PlanDocument& document);
 
 /// Contents of the file of a task that has no plan.

@@ -119,7 +119,7 @@ TEST(HtmlReport, SaysWhyAPlanMayBeDoubted) {
   EXPECT_THAT(html_report(document), Not(HasSubstr("<ul class=\"warnings\"")));
   document.cost.fits_memory = false;
   document.cost.warning = "an odd prediction";
-  document.notes = {"a note", document.cost.warning};
+  document.notes = {"a note"};
   document.complete = false;
   document.stats->warning = "a GPU failed";
   const std::string warnings = between(html_report(document), "<ul class=\"warnings\"", "</ul>");

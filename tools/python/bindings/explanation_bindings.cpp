@@ -8,7 +8,6 @@
 
 #include "neuroshard/explanation_file.h"
 #include "tools/plan_pages/explanation_page.h"
-#include "tools/plan_pages/plan_report.h"
 #include "tools/python/bindings/arrays.h"
 #include "tools/python/bindings/bindings.h"
 #include "tools/python/bindings/python_planner.h"
@@ -58,9 +57,8 @@ TaskExplanation explain(const PythonPlanner& planner, std::shared_ptr<NamedTask>
   });
   std::optional<CostedTaskPlan> costed;
   if (plan) {
-    const PlanCost& cost = document.explanation->cost;
-    document.notes = tools::plan_notes(std::move(document.notes), cost);
-    costed = CostedTaskPlan{task, planner.weights->origin, *std::move(plan), cost};
+    costed =
+        CostedTaskPlan{task, planner.weights->origin, *std::move(plan), document.explanation->cost};
   }
   return {std::move(task), std::move(costed), std::move(document)};
 }

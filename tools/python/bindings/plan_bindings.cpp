@@ -402,7 +402,7 @@ PlanDocument document_of(const CostedTaskPlan& plan) {
           .cost = plan.cost,
           .task_name = title_of(*plan.task),
           .weights = plan.weights,
-          .notes = tools::plan_notes(plan.task->notes, plan.cost)};
+          .notes = plan.task->notes};
 }
 
 PlanDocument document_of(const TaskPlanResult& found) {
