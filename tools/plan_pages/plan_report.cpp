@@ -155,9 +155,9 @@ std::string replica_label(const Task& task, int table) {
 }
 
 template <typename Label>
-std::string listed_tables(const std::vector<int>& tables, const char* how, const Label& label) {
+std::string listed_tables(std::string text, const std::vector<int>& tables, const Label& label) {
   constexpr std::size_t kShown = 8;
-  std::string text = counted(tables.size(), "table") + how;
+  if (tables.empty()) return {};
   for (std::size_t i = 0; i < tables.size(); ++i) {
     if (i == kShown) return text + ", ...";
     text += (i == 0 ? " " : ", ") + label(tables[i]);
@@ -166,14 +166,14 @@ std::string listed_tables(const std::vector<int>& tables, const char* how, const
 }
 
 std::string replicas_line(const Task& task, const Plan& plan) {
-  return listed_tables(plan.replicas,
-                       " on every device:", [&](int table) { return replica_label(task, table); });
+  return listed_tables(counted(plan.replicas.size(), "table") + " on every device:", plan.replicas,
+                       [&](int table) { return replica_label(task, table); });
 }
 
 std::string deduplicated_line(const Task& task, const Plan& plan) {
-  return listed_tables(plan.deduplicated, " whose rows each device asks for once:", [&](int table) {
-    return table_label(task, table);
-  });
+  return listed_tables(
+      counted(plan.deduplicated.size(), "table") + " whose rows each device asks for once:",
+      plan.deduplicated, [&](int table) { return table_label(task, table); });
 }
 
 std::string hot_rows_line(const Task& task, const Plan& plan) {
@@ -186,9 +186,10 @@ std::string hot_rows_line(const Task& task, const Plan& plan) {
   const auto count = [](std::int64_t rows) {
     return format_count(static_cast<std::uint64_t>(rows));
   };
-  const std::string where = in_nodes ? " whose hottest rows are on every device, or on each node:"
-                                     : " whose hottest rows are on every device:";
-  return listed_tables(tables, where.c_str(), [&](int table) {
+  const std::string begin = counted(tables.size(), "table") +
+                            " whose hottest rows are on every device" +
+                            (in_nodes ? ", or on each node:" : ":");
+  return listed_tables(begin, tables, [&](int table) {
     const auto hot = std::ranges::find(plan.hot_rows, table, &HotRows::table);
     std::string text = hot->rows > 0 ? count(hot->rows) : "";
     if (hot->node_rows > 0) {
@@ -212,18 +213,16 @@ std::string splits_line(const Task& given, const Plan& plan) {
     ++pieces[slice.table].slices;
     if (is_row_block(task, slice)) ++pieces[slice.table].row_blocks;
   }
-  std::string text = counted_splits(given, plan) + ":";
-  int listed = 0;
+  std::vector<int> split_tables;
   for (const auto& [table, of_table] : pieces) {
-    if (of_table.slices == 1) continue;
-    if (listed++ == 8) return text + ", ...";
-    text += (listed == 1 ? " " : ", ") + table_label(task, table) + " in " +
-            format_count(of_table.slices);
-    if (of_table.row_blocks > 0) {
-      text += " (" + counted(of_table.row_blocks, "row block") + ")";
-    }
+    if (of_table.slices > 1) split_tables.push_back(table);
   }
-  return text;
+  return listed_tables(counted_splits(given, plan) + ":", split_tables, [&](int table) {
+    const Pieces& of_table = pieces.at(table);
+    const std::string text = table_label(task, table) + " in " + format_count(of_table.slices);
+    if (of_table.row_blocks == 0) return text;
+    return text + " (" + counted(of_table.row_blocks, "row block") + ")";
+  });
 }
 
 std::string search_line(const PlanDocument& document) {
@@ -411,24 +410,17 @@ std::vector<std::string> plan_warnings(const PlanDocument& document) {
 std::vector<PlanFact> plan_facts(const PlanDocument& document) {
   const Task& task = document.task;
   std::vector<PlanFact> facts = {{"splits", splits_line(task, document.plan)}};
-  if (!document.plan.replicas.empty()) {
-    facts.push_back({"replicas", replicas_line(task, document.plan)});
-  }
-  if (!document.plan.deduplicated.empty()) {
-    facts.push_back({"deduplicated", deduplicated_line(task, document.plan)});
-  }
-  if (!document.plan.hot_rows.empty()) {
-    facts.push_back({"hot rows", hot_rows_line(task, document.plan)});
-  }
-  const std::string nodes = nodes_text(task.devices_per_node, task.links);
-  if (!nodes.empty()) facts.push_back({"nodes", nodes});
-  const std::string exchange = exchange_text(task.exchange);
-  if (!exchange.empty()) facts.push_back({"exchange", exchange});
-  const std::string hidden = hidden_text(document.cost);
-  if (!hidden.empty()) facts.push_back({"hidden", hidden});
-  const std::string host = host_text(task, document.plan, document.cost);
-  if (!host.empty()) facts.push_back({"host", host});
-  if (!task.groups.empty()) facts.push_back({"groups", groups_text(task.groups)});
+  const auto add_if_any = [&](const char* label, const std::string& text) {
+    if (!text.empty()) facts.push_back({label, text});
+  };
+  add_if_any("replicas", replicas_line(task, document.plan));
+  add_if_any("deduplicated", deduplicated_line(task, document.plan));
+  add_if_any("hot rows", hot_rows_line(task, document.plan));
+  add_if_any("nodes", nodes_text(task.devices_per_node, task.links));
+  add_if_any("exchange", exchange_text(task.exchange));
+  add_if_any("hidden", hidden_text(document.cost));
+  add_if_any("host", host_text(task, document.plan, document.cost));
+  add_if_any("groups", groups_text(task.groups));
   if (document.stats) facts.push_back({"search", search_line(document)});
   for (const CostedPlan& other : document.alternatives) {
     facts.push_back({"another", format_ms(other.cost.cost_ms) + " ms per iteration with " +
