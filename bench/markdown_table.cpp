@@ -60,8 +60,6 @@ std::string three_decimals(double value) {
   return std::isfinite(value) ? format_number(value, 3) : "-";
 }
 
-std::string percent(double share) {
-  return std::isfinite(share) ? format_number(100.0 * share, 1) + " %" : "-";
-}
+std::string percent(double share) { return std::isfinite(share) ? format_percent(share, 1) : "-"; }
 
 }  // namespace neuroshard::bench

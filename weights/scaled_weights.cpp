@@ -174,8 +174,6 @@ std::map<std::string, std::string> kept_metadata(const CostModels& trained) {
   return kept;
 }
 
-std::string percent(double share) { return format_number(100.0 * share, 1) + " %"; }
-
 }  // namespace
 
 CostModels scaled_weights(const Hardware& hardware) {
@@ -195,11 +193,11 @@ CostModels scaled_weights(const Hardware& hardware) {
   models.metadata["source"] =
       "analytic: costs computed from datasheets, not measured on hardware; "
       "scaled from " +
-      std::string(nearest) + ": on costs held back compute is off by " + percent(compute) +
-      ", communication by " + percent(comm);
+      std::string(nearest) + ": on costs held back compute is off by " +
+      format_percent(compute, 1) + ", communication by " + format_percent(comm, 1);
   if (std::max(compute, comm) > kPoorMape) {
     models.metadata["warning"] = "the weights were scaled from " + std::string(nearest) +
-                                 " and are off by " + percent(std::max(compute, comm)) +
+                                 " and are off by " + format_percent(std::max(compute, comm), 1) +
                                  ": predictions are doubtful; train weights of your own";
   }
   return models;

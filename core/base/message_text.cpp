@@ -95,6 +95,10 @@ std::string format_number(double value, int digits) {
   return text;
 }
 
+std::string format_percent(double share, int digits) {
+  return format_number(100.0 * share, digits) + " %";
+}
+
 std::string format_count(std::uint64_t count) {
   std::string digits = std::to_string(count);
   for (int at = static_cast<int>(digits.size()) - 3; at > 0; at -= 3) {

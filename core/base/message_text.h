@@ -19,6 +19,8 @@ namespace neuroshard {
 [[nodiscard]] std::string format_bytes(std::int64_t bytes);
 /// `digits` after the point.
 [[nodiscard]] std::string format_number(double value, int digits);
+/// A share of 1, `digits` after the point: "12.3 %".
+[[nodiscard]] std::string format_percent(double share, int digits);
 /// With the fewest digits that give back the number.
 [[nodiscard]] std::string shortest_text(double value);
 /// 12,345,678.

@@ -14,7 +14,7 @@ namespace {
 double gb_per_s(double bytes, double ms) { return ms > 0.0 ? bytes / ms * 1e-6 : 0.0; }
 
 std::string beside_copy(double value, double copy) {
-  return format_number(value, 0) + " GB/s (" + format_number(100.0 * value / copy, 0) + " %)";
+  return format_number(value, 0) + " GB/s (" + format_percent(value / copy, 0) + ")";
 }
 
 // Tables of one dim, in random order, as many as are asked for and fit.

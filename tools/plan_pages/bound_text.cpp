@@ -22,8 +22,7 @@ std::string PlanBound::text() const {
   if (cost_ms) {
     text += ", this one costs " + format_number(*cost_ms, 3) + " ms";
     const double gap = *cost_ms / bound_ms - 1.0;
-    text += gap <= kSame ? ": there is no better one"
-                         : ", " + format_number(100.0 * gap, 1) + " % more";
+    text += gap <= kSame ? ": there is no better one" : ", " + format_percent(gap, 1) + " more";
   }
   return text + " (" + prices + ")";
 }

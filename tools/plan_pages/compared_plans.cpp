@@ -35,7 +35,7 @@ Figures figures_of(const Task& task, const Plan& plan, const PlanCost& cost) {
       {"decided by", decided_by(cost)},
       {"imbalance", format_number(imbalance(cost), 3)},
       {"longest wait", format_ms(waits.empty() ? 0.0 : std::ranges::max(waits)) + " ms"},
-      {"fullest device", percent_text(fullest_device(task, cost).share)},
+      {"fullest device", format_percent(fullest_device(task, cost).share, 0)},
       {"cut, replicated", format_count(cut.size()) + ", " + format_count(plan.replicas.size())}};
 }
 

@@ -41,7 +41,7 @@ std::string bound_figure(const std::optional<PlanBound>& bound) {
   std::string about = "by " + html_text(bound->prices);
   if (bound->cost_ms) {
     const double gap = *bound->cost_ms / bound->bound_ms - 1.0;
-    about = "gap " + format_number(100.0 * std::max(gap, 0.0), 1) + " %: this plan costs " +
+    about = "gap " + format_percent(std::max(gap, 0.0), 1) + ": this plan costs " +
             format_ms(*bound->cost_ms) + " ms " + about;
   }
   return figure(kName, format_ms(bound->bound_ms) + " ms", about);
@@ -84,7 +84,7 @@ std::string tier_row(std::string_view name, std::int64_t used, std::int64_t all,
   const double share = all > 0 ? static_cast<double>(used) / static_cast<double>(all) : 0.0;
   return "<tr><th scope=\"row\" class=\"text\">" + std::string(name) + "<td>" + format_bytes(used) +
          "<td>" + format_bytes(all) + "<td class=\"bars\">" + bar_of(share) + "<td>" +
-         percent_text(share) + "<td>" + about + '\n';
+         format_percent(share, 0) + "<td>" + about + '\n';
 }
 
 /// "cat_20 12 % in HBM, ...": the largest tables whose rows wait in the host's memory.
@@ -112,7 +112,7 @@ std::string cached_text(const PlanDocument& document) {
   std::string text = counted(tables.size(), "table") + " cached in HBM:";
   for (std::size_t i = 0; i < std::min(kListedNames, tables.size()); ++i) {
     text += (i == 0 ? " " : ", ") + table_label(task, tables[i].table) + " " +
-            percent_text(tables[i].in_hbm / tables[i].rows);
+            format_percent(tables[i].in_hbm / tables[i].rows, 0);
   }
   return text + (tables.size() > kListedNames ? ", ..." : "");
 }
@@ -138,8 +138,6 @@ std::string table_begin(const std::vector<TableHead>& heads) {
   return html + "</thead><tbody>\n";
 }
 
-std::string percent_text(double share) { return format_number(100.0 * share, 0) + " %"; }
-
 FullestDevice fullest_device(const Task& task, const PlanCost& cost) {
   FullestDevice fullest{.share = full_share(task, cost.devices.front(), 0)};
   for (std::size_t device = 1; device < cost.devices.size(); ++device) {
@@ -164,7 +162,7 @@ std::string figure_list(const PlanDocument& document, const std::optional<PlanBo
          figure("Imbalance", format_number(imbalance(cost), 3),
                 "most work of a device / mean; device " + std::to_string(longest - waits.begin()) +
                     " waits longest, " + format_ms(*longest) + " ms") +
-         figure("Fullest", percent_text(fullest.share),
+         figure("Fullest", format_percent(fullest.share, 0),
                 "memory of device " + std::to_string(fullest.device)) +
          "</dl>\n";
 }
@@ -190,7 +188,7 @@ std::string table_panel(const PlanDocument& document, const std::vector<double>&
     html += "<tr><th scope=\"row\" class=\"text name\">" +
             html_text(table_label(document.task, table)) + "<td>" + format_ms(ms) +
             "<td class=\"bars\">" + bar_of(most_ms > 0.0 ? ms / most_ms : 0.0) + "<td>" +
-            format_number(all_ms > 0.0 ? 100.0 * ms / all_ms : 0.0, 1) + " %<td class=\"text\">" +
+            format_percent(all_ms > 0.0 ? ms / all_ms : 0.0, 1) + "<td class=\"text\">" +
             words.of(table) + '\n';
   }
   return html + "</tbody></table>\n</section>\n";
@@ -219,7 +217,7 @@ std::string node_panel(const PlanDocument& document) {
             "<td class=\"bars\">" + bar_of(part(node.mean_ms), part(node.wait_ms)) + "<td>" +
             format_ms(node.mean_ms) + "<td class=\"most\" title=\"device " +
             std::to_string(node.busiest) + "\">" + format_ms(node.work_ms) + "<td>" +
-            percent_text(node.full) + '\n';
+            format_percent(node.full, 0) + '\n';
   }
   return html + "</tbody></table></div>\n</section>\n";
 }
@@ -246,8 +244,9 @@ std::string tier_panel(const PlanDocument& document) {
   const FullestDevice fullest = fullest_device(document.task, cost);
   std::string html = panel_begin("tiers", "Memory");
   html += table_begin({{"tier", "text"}, {"used"}, {"of"}, {"", "bars"}, {"full"}, {"fullest"}}) +
-          tier_row("HBM", hbm_used, hbm,
-                   "device " + std::to_string(fullest.device) + ", " + percent_text(fullest.share));
+          tier_row(
+              "HBM", hbm_used, hbm,
+              "device " + std::to_string(fullest.device) + ", " + format_percent(fullest.share, 0));
   const HostMemory& host = document.task.host;
   if (host.bytes == 0 || cost.hbm_shares.empty()) {
     return html + "</tbody></table>\n<p class=\"note\">All rows are in HBM.</p>\n</section>\n";
@@ -263,7 +262,7 @@ std::string tier_panel(const PlanDocument& document) {
   }
   const auto fullest_text = [&](std::size_t device, std::int64_t used, std::int64_t all) {
     return "device " + std::to_string(device) + ", " +
-           percent_text(static_cast<double>(used) / static_cast<double>(all));
+           format_percent(static_cast<double>(used) / static_cast<double>(all), 0);
   };
   html += tier_row(
       "host", host_used, host_bytes,

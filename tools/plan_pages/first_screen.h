@@ -40,8 +40,6 @@ struct TableHead {
 };
 /// A small table's head, and the beginning of its body.
 [[nodiscard]] std::string table_begin(const std::vector<TableHead>& heads);
-/// "60 %".
-[[nodiscard]] std::string percent_text(double share);
 
 struct FullestDevice {
   std::size_t device = 0;

@@ -19,17 +19,15 @@ namespace {
 constexpr int kMinBarCells = 8;
 constexpr int kMaxBarCells = 48;
 
-std::string share_text(double share) { return format_number(100.0 * share, 0) + "%"; }
-
 std::vector<std::string> device_row(std::size_t device, const std::vector<ShownTerm>& terms,
                                     const PlanDocument& document) {
   const DeviceCost& cost = document.cost.devices[device];
   const Task& task = document.task;
   std::vector<std::string> row = cost_cells(terms, document.cost, device);
   row.insert(row.begin(), std::to_string(device));
-  row.insert(row.end(),
-             {format_bytes(cost.memory_bytes), share_text(full_share(task, cost, device)),
-              format_count(static_cast<std::uint64_t>(cost.slices))});
+  row.insert(row.end(), {format_bytes(cost.memory_bytes),
+                         format_number(100.0 * full_share(task, cost, device), 0) + "%",
+                         format_count(static_cast<std::uint64_t>(cost.slices))});
   if (!task.device_list.empty()) {
     row.insert(row.end(),
                {format_number(cost.speed, 2), format_ms(cost.base_ms),

@@ -3,12 +3,6 @@
 #include "tools/text/text.h"
 
 namespace neuroshard::tools {
-namespace {
-
-std::string percent(double share) { return format_number(100.0 * share, 2) + " %"; }
-
-}  // namespace
-
 std::string test_name(const TestResult& test) {
   return test.devices == 0 ? "tables" : counted(static_cast<std::uint64_t>(test.devices), "device");
 }
@@ -19,14 +13,14 @@ std::string accuracy_table(const std::string& header, std::span<const TestResult
   table.add_row({"  " + header, "costs", "MSE ms^2", "MAPE", "Kendall tau"});
   for (const TestResult& test : tests) {
     table.add_row({"  " + test_name(test), format_count(test.accuracy.costs),
-                   format_short(test.accuracy.mse), percent(test.accuracy.mape),
+                   format_short(test.accuracy.mse), format_percent(test.accuracy.mape, 2),
                    format_number(test.accuracy.kendall_tau, 4)});
   }
   return table.str();
 }
 
 std::string accuracy_text(const Accuracy& accuracy) {
-  return "MSE " + format_short(accuracy.mse) + " ms^2, MAPE " + percent(accuracy.mape) +
+  return "MSE " + format_short(accuracy.mse) + " ms^2, MAPE " + format_percent(accuracy.mape, 2) +
          ", Kendall tau " + format_number(accuracy.kendall_tau, 4);
 }
 

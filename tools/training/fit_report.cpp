@@ -17,7 +17,7 @@ std::string network_page(const std::string& part, const Fit& fit) {
   std::string trials;
   for (const RecipeTrial& trial : fit.trials) {
     trials += (trials.empty() ? "" : ", ") + std::string(name_of(trial.recipe)) + ' ' +
-              format_number(100.0 * trial.mape, 1) + " %";
+              format_percent(trial.mape, 1);
   }
   return text + trials + '\n' + accuracy_table("test", fit.summary.tests);
 }

@@ -167,9 +167,9 @@ std::vector<std::string> terms_off(const std::string& part, const TrainingSummar
     if (test.accuracy.mape <= max_error) continue;
     terms.push_back(part + (summary.network == part ? "" : ", " + summary.network) +
                     (test.devices == 0 ? "" : ", " + test_name(test)) + ": off by " +
-                    format_number(100.0 * test.accuracy.mape, 1) + " % on " +
+                    format_percent(test.accuracy.mape, 1) + " on " +
                     format_count(test.accuracy.costs) + " costs held back, more than " +
-                    format_number(100.0 * max_error, 1) + " %");
+                    format_percent(max_error, 1));
   }
   return terms;
 }
