@@ -5,6 +5,7 @@
 #include <cstddef>
 
 #include "core/base/enum_names.h"
+#include "core/base/message_text.h"
 #include "core/tables/table_groups.h"
 #include "core/tables/table_label.h"
 #include "core/tables/table_rules.h"
@@ -92,11 +93,9 @@ Task task_without(const Task& task, const TaskRule& rule) {
 std::string rule_text(const Task& task, const TaskRule& rule) {
   if (rule.group >= 0) {
     const auto group = static_cast<std::size_t>(rule.group);
-    std::string tables;
-    for (const int table : task.groups[group].tables) {
-      tables += (tables.empty() ? "" : ", ") + label_of(task, table);
-    }
-    return group_label(task, group) + ": " + std::string(name_of(rule.kind)) + ", " + tables;
+    return group_label(task, group) + ": " + std::string(name_of(rule.kind)) + ", " +
+           joined(task.groups[group].tables, ", ",
+                  [&](int table) { return label_of(task, table); });
   }
   TableRules alone;
   copy_rule(rule.kind, task.tables[static_cast<std::size_t>(rule.table)].rules, alone);

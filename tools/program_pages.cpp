@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/base/message_text.h"
 #include "neuroshard/version.h"
 
 namespace neuroshard::tools {
@@ -12,15 +13,6 @@ namespace {
 
 /// A command with the names of those that it is below: {"collect", "compute"}. The program: {}.
 using Path = std::vector<std::string>;
-
-std::string joined(const std::vector<std::string>& words, std::string_view separator = " ") {
-  std::string text;
-  for (const std::string& word : words) {
-    if (!text.empty()) text += separator;
-    text += word;
-  }
-  return text;
-}
 
 std::vector<const CLI::App*> commands_of(const CLI::App& app) {
   return app.get_subcommands([](const CLI::App*) { return true; });
@@ -106,7 +98,7 @@ std::string in_quotes(const std::string& text) {
 std::string all_commands(const CLI::App& program) {
   std::vector<std::string> patterns;
   visit_commands(program, {}, [&](const CLI::App&, const Path& path) {
-    if (!path.empty()) patterns.push_back(in_quotes(joined(path)));
+    if (!path.empty()) patterns.push_back(in_quotes(joined(path, " ")));
   });
   return joined(patterns, " | ");
 }
@@ -128,7 +120,8 @@ std::string man_page(const CLI::App& program) {
     if (path.empty()) {
       text += ".SH OPTIONS\n";
     } else {
-      text += ".SH " + roff(name + ' ' + joined(path)) + '\n' + roff(app.get_description()) + '\n';
+      text +=
+          ".SH " + roff(name + ' ' + joined(path, " ")) + '\n' + roff(app.get_description()) + '\n';
     }
     for (const CLI::Option* option : app.get_options()) text += man_option(*option);
     text += man_verbatim(app.get_footer());
@@ -149,9 +142,10 @@ std::string bash_completion(const CLI::App& program) {
         if (takes_value(*option)) (takes_file(*option) ? files : values).push_back(name);
       }
     }
-    cases += "    " + in_quotes(joined(path)) + ")\n      words=" + in_quotes(joined(words)) +
-             "\n      files=" + in_quotes(joined(files)) +
-             "\n      values=" + in_quotes(joined(values)) + "\n      ;;\n";
+    cases += "    " + in_quotes(joined(path, " ")) +
+             ")\n      words=" + in_quotes(joined(words, " ")) +
+             "\n      files=" + in_quotes(joined(files, " ")) +
+             "\n      values=" + in_quotes(joined(values, " ")) + "\n      ;;\n";
   });
   const std::string& name = program.get_name();
   return "# bash completion for " + name + R"(, made from its options.
@@ -203,7 +197,7 @@ std::string zsh_completion(const CLI::App& program) {
       commands += ' ' + in_quotes(command->get_name() + ':' +
                                   backslashed(command->get_description(), ":\\"));
     }
-    cases += "    " + in_quotes(joined(path)) + ")\n";
+    cases += "    " + in_quotes(joined(path, " ")) + ")\n";
     if (!commands.empty()) {
       cases += "      commands=(" + commands + ")\n";
       arguments += " \\\n        '1:command:->command'";

@@ -11,10 +11,7 @@ namespace neuroshard::tools {
 namespace {
 
 std::string backends() {
-  std::string text;
-  for (const std::string& name : available_cpu_backends()) {
-    text += (text.empty() ? "" : ", ") + name;
-  }
+  const std::string text = joined(available_cpu_backends());
   if (!cuda_backend_built()) return text + " (built without cuda)";
   int usable = 0;
   for (const CudaDevice& device : cuda_devices()) usable += device.usable ? 1 : 0;

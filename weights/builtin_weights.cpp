@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "core/base/message_text.h"
 #include "neuroshard/weights.h"
 #include "weights/pretrained_weights.h"
 #include "weights/scaled_weights.h"
@@ -72,13 +73,7 @@ class OwnDatasheets {
 
 std::span<const std::string_view> trained_hardware() { return kTrained; }
 
-std::string trained_hardware_names() {
-  std::string names;
-  for (const std::string_view name : kTrained) {
-    names.append(names.empty() ? "" : ", ").append(name);
-  }
-  return names;
-}
+std::string trained_hardware_names() { return joined(kTrained); }
 
 const CostModels& builtin_weights(std::string_view hardware) {
   struct Named {

@@ -5,6 +5,7 @@
 #include <sstream>
 #include <utility>
 
+#include "core/base/message_text.h"
 #include "core/base/number_in.h"
 #include "weights/files/read_file.h"
 
@@ -16,14 +17,6 @@ std::vector<std::string> csv_cells(const std::string& line) {
   std::istringstream rest(line + ',');  // getline() takes an end of text for none.
   for (std::string cell; std::getline(rest, cell, ',');) cells.push_back(cell);
   return cells;
-}
-
-std::string joined(std::span<const std::string_view> parts, std::string_view separator) {
-  std::string text;
-  for (const std::string_view part : parts) {
-    text.append(text.empty() ? "" : separator).append(part);
-  }
-  return text;
 }
 
 }  // namespace
@@ -65,7 +58,7 @@ std::int64_t CsvRow::integer(std::string_view column, std::int64_t least, std::i
 std::size_t CsvRow::one_of(std::string_view column, std::span<const std::string_view> names) const {
   const auto found = std::ranges::find(names, text(column));
   if (found == names.end()) {
-    fail(column, "'" + cell(column) + "' is none of " + joined(names, ", "));
+    fail(column, "'" + cell(column) + "' is none of " + joined(names));
   }
   return static_cast<std::size_t>(found - names.begin());
 }

@@ -16,6 +16,7 @@
 #include "bench/markdown_table.h"
 #include "bench/statistics.h"
 #include "bench/stopwatch.h"
+#include "core/base/message_text.h"
 #include "core/base/random.h"
 #include "neuroshard/error.h"
 #include "neuroshard/planner.h"
@@ -208,11 +209,8 @@ std::vector<Variant> chosen_variants(const std::vector<std::string>& names) {
     const auto* const found =
         std::ranges::find_if(kVariants, [&](const Variant& one) { return one.name == name; });
     if (found == kVariants.end()) {
-      std::string known;
-      for (const Variant& one : kVariants) known.append(known.empty() ? "" : ", ").append(one.name);
-      std::string message = "--variants: there is no '";
-      message.append(name).append("'; give some of ").append(known);
-      throw Error(message);
+      throw Error("--variants: there is no '" + name + "'; give some of " +
+                  joined(kVariants, ", ", &Variant::name));
     }
     chosen.push_back(*found);
   }

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/base/message_text.h"
 #include "core/base/nearest_name.h"
 #include "neuroshard/error.h"
 
@@ -37,11 +38,9 @@ constexpr auto all_named() {
 }
 
 /// "fp32, fp16".
-template <typename Value>
-std::string listed_names(std::span<const Value> all) {
-  std::string list;
-  for (const Value value : all) list.append(list.empty() ? "" : ", ").append(name_of(value));
-  return list;
+template <typename Values>
+std::string listed_names(const Values& all) {
+  return joined(all, ", ", [](auto value) { return name_of(value); });
 }
 
 /// The one of `all` that is called `name`; throws Error with the nearest name, or all of them.

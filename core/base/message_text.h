@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -27,5 +28,22 @@ namespace neuroshard {
 [[nodiscard]] std::string format_count(std::uint64_t count);
 /// "1 device", "1,022 devices".
 [[nodiscard]] std::string counted(std::uint64_t count, std::string_view noun);
+
+/// "a, b": all of `all`, each as the text or number that `shown` makes of it.
+template <typename Range, typename Shown = std::identity>
+[[nodiscard]] std::string joined(const Range& all, std::string_view separator = ", ",
+                                 const Shown& shown = {}) {
+  std::string text;
+  for (const auto& one : all) {
+    if (!text.empty()) text += separator;
+    const auto& part = std::invoke(shown, one);
+    if constexpr (requires { std::to_string(part); }) {
+      text += std::to_string(part);
+    } else {
+      text += part;
+    }
+  }
+  return text;
+}
 
 }  // namespace neuroshard

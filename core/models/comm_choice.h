@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "core/base/message_text.h"
 #include "neuroshard/error.h"
 
 namespace neuroshard {
@@ -15,10 +16,7 @@ const Model& comm_model_for(const std::map<int, Model>& dense,
                             const std::optional<Model>& symmetric, int devices) {
   if (const auto found = dense.find(devices); found != dense.end()) return found->second;
   if (symmetric.has_value()) return *symmetric;
-  std::string known;
-  for (const auto& [count, model] : dense) {
-    known += (known.empty() ? "" : ", ") + std::to_string(count);
-  }
+  const std::string known = joined(dense, ", ", &std::map<int, Model>::value_type::first);
   throw Error("no communication model for " + std::to_string(devices) +
               " devices; the weights have " + (known.empty() ? "none" : "one for " + known));
 }

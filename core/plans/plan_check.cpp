@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "core/base/enum_names.h"
 #include "core/base/message_text.h"
 #include "core/plans/column_split.h"
 #include "core/plans/deduplicated_task.h"
@@ -189,8 +190,8 @@ class ShardChecker {
         held.empty() ? std::vector{ShardingKind::kReplicate} : kinds_of_slices(task_, held);
     if (std::ranges::any_of(kinds, [&](ShardingKind kind) { return rules.allow(kind); })) return;
     add_broken(-1, -1, table,
-               label_of(task_, table) + ": is of kind " + listed_kinds(kinds) +
-                   ", but its rule kinds allows " + listed_kinds(rules.kinds),
+               label_of(task_, table) + ": is of kind " + listed_names(kinds) +
+                   ", but its rule kinds allows " + listed_names(rules.kinds),
                "shard it in one of these ways");
   }
 

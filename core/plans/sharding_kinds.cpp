@@ -47,12 +47,6 @@ ShardingKind sharding_kind_from_name(std::string_view name) {
   return named(all_sharding_kinds(), name, "kind of sharding");
 }
 
-std::string listed_kinds(std::span<const ShardingKind> kinds) {
-  std::string text;
-  for (const ShardingKind kind : kinds) text.append(text.empty() ? "" : ", ").append(name_of(kind));
-  return text;
-}
-
 std::vector<ShardingKind> kinds_of_slices(const Task& task, std::span<const HeldSlice> held) {
   if (task.devices == 1) return every_kind();
   const Table& table = task.tables[static_cast<std::size_t>(held.front().slice.table)];

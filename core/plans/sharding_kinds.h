@@ -22,7 +22,4 @@ struct HeldSlice {
 [[nodiscard]] std::vector<ShardingKind> kinds_of_slices(const Task& task,
                                                         std::span<const HeldSlice> held);
 
-/// "row, table_row".
-[[nodiscard]] std::string listed_kinds(std::span<const ShardingKind> kinds);
-
 }  // namespace neuroshard

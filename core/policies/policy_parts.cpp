@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/message_text.h"
 #include "neuroshard/error.h"
 
 namespace neuroshard {
@@ -19,12 +20,6 @@ constexpr int kMemoryWidths[] = {kMemoryInputs, 4 * kPolicyState};
 constexpr int kBaselineWidths[] = {kPolicyState, 64, 1};
 constexpr int kLoadWidths[] = {2, 32};
 constexpr int kChoiceWidths[] = {3 * kPolicyState, 128, 128, 64, 1};
-
-std::string layers_text(std::span<const int> widths) {
-  std::string text;
-  for (const int width : widths) text += (text.empty() ? "" : "-") + std::to_string(width);
-  return text;
-}
 
 std::vector<int> widths_of(const Mlp& mlp) {
   std::vector<int> widths{mlp.inputs()};
@@ -52,8 +47,8 @@ void validate_networks(const Policy& policy, const std::string& where) {
       fits = network.layers[k].inputs == part.widths[k] && is_whole(network.layers[k]);
     }
     if (!fits) {
-      throw Error(place + "has the layers " + layers_text(widths_of(network)) + "; expected " +
-                  layers_text(part.widths));
+      throw Error(place + "has the layers " + joined(widths_of(network), "-") + "; expected " +
+                  joined(part.widths, "-"));
     }
     for (const DenseLayer& layer : network.layers) {
       if (finite_numbers(layer.weight) && finite_numbers(layer.bias)) continue;

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/enum_names.h"
 #include "core/base/message_text.h"
-#include "core/plans/sharding_kinds.h"
 #include "core/tables/host_memory_fields.h"
 #include "core/tables/host_shares.h"
 #include "core/tables/table_rules.h"
@@ -93,9 +93,8 @@ std::string no_device_left(const TableRules& rules, int devices) {
   if (names.size() == 1) {
     return "the rule " + names[0] + " names " + all + ", so that none is left; take one out";
   }
-  std::string text = "the rules ";
-  for (std::size_t i = 0; i < names.size(); ++i) text.append(i == 0 ? "" : ", ").append(names[i]);
-  return text + " together rule out " + all + ", so that none is left; change one of them";
+  return "the rules " + joined(names) + " together rule out " + all +
+         ", so that none is left; change one of them";
 }
 
 bool may_be_sharded_at_all(const Task& task, const Table& table) {
@@ -135,7 +134,7 @@ Problem kinds_problem_of(const Table& table, const Task& task) {
   with.rules = {.kinds = rules.kinds};
   if (!may_be_sharded_at_all(task, with)) {
     const bool parts = rules.allow(ShardingKind::kPartRow);
-    return "the rule kinds allows only " + listed_kinds(rules.kinds) +
+    return "the rule kinds allows only " + listed_names(rules.kinds) +
            ", for which a node must have " +
            (parts ? "three devices or more, and the table several rows" : "several devices") +
            ", but devices_per_node is " + std::to_string(task.devices_per_node) +

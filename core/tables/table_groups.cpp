@@ -7,9 +7,9 @@
 #include <set>
 #include <string_view>
 
+#include "core/base/enum_names.h"
 #include "core/base/fingerprint.h"
 #include "core/base/message_text.h"
-#include "core/plans/sharding_kinds.h"
 #include "core/plans/slice_tiling.h"
 #include "core/tables/table_label.h"
 #include "core/tables/table_rules.h"
@@ -70,7 +70,7 @@ GroupProblem membership_problem_of(const Task& task, const TableGroup& group) {
     const Table& of = task.tables[static_cast<std::size_t>(table)];
     if (!may_be_in_columns(task, of)) {
       return label_of(task, table) + " may by its rule kinds only be sharded as " +
-             listed_kinds(of.rules.kinds) +
+             listed_names(of.rules.kinds) +
              ", but tables of groups are whole or in slices of columns; allow the kind table or "
              "column, or take it out of the group";
     }

@@ -4,9 +4,9 @@
 #include <functional>
 #include <limits>
 
+#include "core/base/enum_names.h"
 #include "core/base/message_text.h"
 #include "core/plans/equal_blocks.h"
-#include "core/plans/sharding_kinds.h"
 #include "neuroshard/plan.h"
 
 namespace neuroshard {
@@ -87,7 +87,7 @@ std::string listed_rules(const TableRules& rules) {
   if (!rules.not_devices.empty()) add("not_devices" + listed(rules.not_devices));
   if (!rules.nodes.empty()) add("nodes" + listed(rules.nodes));
   if (!rules.not_nodes.empty()) add("not_nodes" + listed(rules.not_nodes));
-  if (!rules.kinds.empty()) add("kinds " + listed_kinds(rules.kinds));
+  if (!rules.kinds.empty()) add("kinds " + listed_names(rules.kinds));
   if (rules.keep_in_hbm) add("keep_in_hbm");
   if (rules.hbm_share > 0.0) add("hbm_share " + shortest_text(rules.hbm_share));
   return text;

@@ -193,8 +193,7 @@ const Device& class_of(const JsonObject& entry, const DeviceClasses& classes) {
   const std::string name = entry.text("class");
   const auto found = classes.find(name);
   if (found != classes.end()) return found->second;
-  std::string known;
-  for (const auto& [other, device] : classes) known += (known.empty() ? "" : ", ") + other;
+  const std::string known = joined(classes, ", ", &DeviceClasses::value_type::first);
   throw Error(entry.place("class") + ": there is no class '" + printable(name) + "'; " +
               (known.empty() ? "describe it under classes" : "use one of " + printable(known)));
 }

@@ -10,10 +10,10 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/enum_names.h"
 #include "core/base/message_text.h"
 #include "core/plans/equal_blocks.h"
 #include "core/plans/replicas.h"
-#include "core/plans/sharding_kinds.h"
 #include "core/tables/devices_text.h"
 #include "core/tables/table_groups.h"
 #include "core/tables/table_label.h"
@@ -179,7 +179,7 @@ std::optional<Infeasibility> kinds_out_of_reach(const Task& task, const Sharding
     why.table = static_cast<int>(t);
     why.largest_piece_bytes = table.size_bytes();
     why.message = label_of(table, t) + " may by its rule kinds only be sharded as " +
-                  listed_kinds(table.rules.kinds) + ", but " + reason_of(task, table, means) +
+                  listed_names(table.rules.kinds) + ", but " + reason_of(task, table, means) +
                   ", or loosen the rule";
     return why;
   }

@@ -3,6 +3,7 @@
 #include <memory>
 #include <optional>
 
+#include "core/base/message_text.h"
 #include "core/base/random.h"
 #include "neuroshard/cost_models.h"
 #include "neuroshard/error.h"
@@ -72,11 +73,9 @@ int record(const CollectAllReduce& command, const std::vector<int>& counts,
            const std::function<double(int devices, std::int64_t bytes)>& cost_ms,
            Console& console) {
   const std::int64_t most_bytes = most_bytes_of(command);
-  std::string list;
-  for (const int count : counts) list += (list.empty() ? "" : ",") + std::to_string(count);
   description.insert({{"kind", "all-reduce"},
                       {"seed", std::to_string(command.collection.seed)},
-                      {"devices", list},
+                      {"devices", joined(counts, ",")},
                       {"max_bytes", std::to_string(most_bytes)}});
   prepare_collection(command.collection.output, description, {});
   return run_collection(command.collection, console, [&](const CollectionRun& run, SampleLog& log) {

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <numeric>
 #include <set>
+#include <span>
 #include <variant>
 
+#include "core/base/message_text.h"
 #include "core/tables/devices_text.h"
 #include "core/tables/exchange_fields.h"
 #include "core/tables/host_memory_fields.h"
@@ -102,9 +104,7 @@ std::string groups_lines(const TaskFile& task) {
     text += "  " + std::to_string(g);
     if (!group.name.empty()) text += " '" + printable(group.name) + "'";
     text.append(", ").append(name_of(group.keep)).append(": tables ");
-    for (std::size_t i = 0; i < std::min(group.tables.size(), kTablesListed); ++i) {
-      text.append(i == 0 ? "" : ", ").append(std::to_string(group.tables[i]));
-    }
+    text += joined(std::span(group.tables).first(std::min(group.tables.size(), kTablesListed)));
     if (group.tables.size() > kTablesListed) {
       text += " and " + format_count(group.tables.size() - kTablesListed) + " more";
     }

@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "core/base/enum_names.h"
 #include "core/base/message_text.h"
 #include "core/tables/reserved_problem.h"
 #include "neuroshard/error.h"
@@ -16,15 +17,6 @@ constexpr const char* kOptimizer = "--optimizer";
 constexpr const char* kBatchSize = "--batch-size";
 constexpr const char* kReservedGb = "--reserved-gb";
 constexpr const char* kReservedShare = "--reserved-share";
-
-template <typename Value>
-std::string names_of(std::span<const Value> all) {
-  std::string names;
-  for (const Value value : all) {
-    names.append(names.empty() ? "" : ", ").append(name_of(value));
-  }
-  return names;
-}
 
 template <typename Function>
 auto of_option(const char* option, const Function& function) {
@@ -75,10 +67,12 @@ void MemoryOptions::apply(Task& task) const {
 
 void add_memory_options(CLI::App& command, MemoryOptions& options) {
   const command_line::OptionGroup memory(command, "Memory");
-  memory.add(kWeightType, "NAME", options.weight_type,
-             "Weights of all tables, in place of the task file's: " + names_of(all_weight_types()));
-  memory.add(kOptimizer, "NAME", options.optimizer,
-             "Optimizer of all tables, in place of the task file's: " + names_of(all_optimizers()));
+  memory.add(
+      kWeightType, "NAME", options.weight_type,
+      "Weights of all tables, in place of the task file's: " + listed_names(all_weight_types()));
+  memory.add(
+      kOptimizer, "NAME", options.optimizer,
+      "Optimizer of all tables, in place of the task file's: " + listed_names(all_optimizers()));
   memory.add(
       kBatchSize, "N", options.batch_size,
       "Samples of an iteration, on all devices together. Costs are for this many, and their ids "

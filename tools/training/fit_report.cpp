@@ -1,5 +1,6 @@
 #include "tools/training/fit_report.h"
 
+#include "core/base/message_text.h"
 #include "tools/charts/svg.h"
 #include "tools/text/text.h"
 #include "tools/training/accuracy_table.h"
@@ -14,12 +15,10 @@ std::string network_page(const std::string& part, const Fit& fit) {
   text += ": " + std::string(name_of(fit.recipe)) + ", of " +
           format_count(fit.summary.train_samples) +
           " samples\n  error of recipes on samples held back: ";
-  std::string trials;
-  for (const RecipeTrial& trial : fit.trials) {
-    trials += (trials.empty() ? "" : ", ") + std::string(name_of(trial.recipe)) + ' ' +
-              format_percent(trial.mape, 1);
-  }
-  return text + trials + '\n' + accuracy_table("test", fit.summary.tests);
+  text += joined(fit.trials, ", ", [](const RecipeTrial& trial) {
+    return std::string(name_of(trial.recipe)) + ' ' + format_percent(trial.mape, 1);
+  });
+  return text + '\n' + accuracy_table("test", fit.summary.tests);
 }
 
 }  // namespace

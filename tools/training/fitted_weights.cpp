@@ -56,12 +56,9 @@ std::string recipe_text(std::span<const Fit> networks) {
   const bool alike = std::ranges::all_of(
       networks, [&](const Fit& fit) { return fit.recipe == networks.front().recipe; });
   if (alike) return std::string(name_of(networks.front().recipe));
-  std::string text;
-  for (const Fit& fit : networks) {
-    text +=
-        (text.empty() ? "" : ", ") + fit.summary.network + ' ' + std::string(name_of(fit.recipe));
-  }
-  return text;
+  return joined(networks, ", ", [](const Fit& fit) {
+    return fit.summary.network + ' ' + std::string(name_of(fit.recipe));
+  });
 }
 
 class WeightsFit {

@@ -9,6 +9,7 @@
 #include <set>
 #include <string>
 
+#include "core/base/message_text.h"
 #include "core/base/number_in.h"
 #include "neuroshard/error.h"
 #include "neuroshard/version.h"
@@ -72,9 +73,7 @@ std::string sum_up(const CostModels& models, const std::string& field) {
       begin = end + 2;
     }
   }
-  std::string text;
-  for (const std::string& value : values) text += (text.empty() ? "" : ", ") + value;
-  return text;
+  return joined(values);
 }
 
 }  // namespace

@@ -85,13 +85,6 @@ const std::vector<Hardware>& machines() {
   return list;
 }
 
-template <typename Spec>
-std::string names_of(std::span<const Spec> specs) {
-  std::string names;
-  for (const Spec& spec : specs) names.append(names.empty() ? "" : ", ").append(spec.name);
-  return names;
-}
-
 // By a name of its own, or by that of a machine, whose `part` it is then.
 template <typename Spec>
 const Spec& part_named(std::string_view name, std::span<const Spec> specs, Spec Hardware::*part,
@@ -99,7 +92,7 @@ const Spec& part_named(std::string_view name, std::span<const Spec> specs, Spec 
   if (const Hardware* machine = find(known_hardware(), name)) return machine->*part;
   if (const Spec* spec = find(specs, name)) return *spec;
   throw Error("no data for " + std::string(kind) + " '" + std::string(name) + "'; known are " +
-              names_of(specs) + ", and those of " + known_hardware_names());
+              joined(specs, ", ", &Spec::name) + ", and those of " + known_hardware_names());
 }
 
 void require_number(const std::string& where, const std::string& field, double value, double low,
@@ -114,7 +107,7 @@ void require_number(const std::string& where, const std::string& field, double v
 std::span<const GpuSpec> known_gpus() { return gpus(); }
 std::span<const NetworkSpec> known_networks() { return networks(); }
 std::span<const Hardware> known_hardware() { return machines(); }
-std::string known_hardware_names() { return names_of(known_hardware()); }
+std::string known_hardware_names() { return joined(known_hardware(), ", ", &Hardware::name); }
 
 const GpuSpec& gpu_named(std::string_view name) {
   return part_named(name, known_gpus(), &Hardware::gpu, "GPU");

@@ -8,6 +8,7 @@
 #include <set>
 #include <utility>
 
+#include "core/base/message_text.h"
 #include "core/base/nearest_name.h"
 #include "neuroshard/error.h"
 
@@ -246,15 +247,11 @@ void JsonObject::fail_unknown(std::string_view name) const {
   for (const Field& field : fields_) {
     if (field.known) known.insert(field.name);
   }
-  std::string list;
-  for (const std::string_view field : known) {
-    list.append(list.empty() ? "" : ", ").append(field);
-  }
   const std::vector<std::string> names(known.begin(), known.end());
   const std::string_view nearest = nearest_name(name, names);
   throw Error(where() + ": unknown field '" + shortened(std::string(name)) + "'; " +
               (nearest.empty() ? "" : "did you mean '" + std::string(nearest) + "'? ") +
-              "remove it, or use one of: " + list);
+              "remove it, or use one of: " + joined(known));
 }
 
 int check_format(const JsonObject& file, const std::string& format, int newest_version) {

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/message_text.h"
 #include "neuroshard/error.h"
 #include "weights/files/json_reader.h"
 
@@ -166,14 +167,10 @@ std::string serialize_safetensors(const Safetensors& contents) {
   std::size_t position = 0;
   for (const auto& [name, tensor] : contents.tensors) {
     const std::size_t end = position + 4 * tensor.values.size();
-    std::string shape;
-    for (const auto extent : tensor.shape) {
-      shape.append(shape.empty() ? "" : ",").append(std::to_string(extent));
-    }
     std::string& entry = entries[name];
     entry.append("{\"data_offsets\":[").append(std::to_string(position)).append(",");
     entry.append(std::to_string(end)).append("],\"dtype\":\"F32\",\"shape\":[");
-    entry.append(shape).append("]}");
+    entry.append(joined(tensor.shape, ",")).append("]}");
     position = end;
   }
   std::string text = "{";

@@ -4,6 +4,7 @@
 #include <set>
 #include <utility>
 
+#include "core/base/message_text.h"
 #include "neuroshard/error.h"
 #include "neuroshard/weights.h"
 #include "weights/files/atomic_file.h"
@@ -26,13 +27,9 @@ const char* const kSymmetric = "symmetric";
 /// Metadata that the file format owns: written by serialize_weights, checked by parse_weights and
 /// not part of CostModels::metadata. They pin down what the numbers mean.
 std::map<std::string, std::string> format_metadata(const std::string& version, int table_features) {
-  std::string features;
-  for (const std::string& name : table_feature_names(table_features)) {
-    features += (features.empty() ? "" : ",") + name;
-  }
   return {{"format", kFormat},
           {"version", version},
-          {"table_features", std::move(features)},
+          {"table_features", joined(table_feature_names(table_features), ",")},
           {"cost_unit", "ms"}};
 }
 

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <string>
 
+#include "core/base/message_text.h"
 #include "neuroshard/error.h"
 #include "weights/lookups/integer_stream.h"
 #include "weights/lookups/npy_header.h"
@@ -18,12 +19,8 @@ std::vector<std::int64_t> open_npy_sessions(const std::filesystem::path& path,
   SequentialFile file(path);
   const NpyHeader header = read_npy_header(file);
   if (header.shape.size() != 1 || header.shape[0] != samples) {
-    std::string shape;
-    for (const std::int64_t size : header.shape) {
-      shape.append(shape.empty() ? "" : ", ").append(std::to_string(size));
-    }
-    throw Error(file.name() + ": sessions are [" + shape + "]; give one for each of the " +
-                std::to_string(samples) + " samples");
+    throw Error(file.name() + ": sessions are [" + joined(header.shape) +
+                "]; give one for each of the " + std::to_string(samples) + " samples");
   }
   file.require(samples, header.element_bytes, "sessions");
   std::vector<std::int64_t> sessions(static_cast<std::size_t>(samples));

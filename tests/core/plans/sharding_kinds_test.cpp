@@ -1,10 +1,10 @@
-#include "core/plans/sharding_kinds.h"
 
 #include <gmock/gmock.h>
 
 #include <algorithm>
 #include <numeric>
 
+#include "core/base/enum_names.h"
 #include "core/base/random.h"
 #include "core/plans/equal_blocks.h"
 #include "core/tables/table_rules.h"
@@ -31,7 +31,7 @@ TEST(ShardingKind, NamesComeBack) {
   for (const ShardingKind kind : all_sharding_kinds()) {
     EXPECT_EQ(sharding_kind_from_name(name_of(kind)), kind);
   }
-  EXPECT_EQ(listed_kinds(all_sharding_kinds()),
+  EXPECT_EQ(listed_names(all_sharding_kinds()),
             "table, column, row, table_row, grid, part_row, replicate");
   EXPECT_EQ(message_of([] { (void)sharding_kind_from_name("table_rows"); }),
             "there is no kind of sharding 'table_rows'; did you mean 'table_row'? use one of "
