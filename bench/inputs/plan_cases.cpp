@@ -67,22 +67,25 @@ std::vector<PlanCase> table_set_cases(const std::filesystem::path& folder,
   return cases;
 }
 
-std::vector<PlanCase> wide_cases(int count, int devices, double memory_gib, std::uint64_t seed) {
+std::vector<PlanCase> wide_cases(int count, const std::vector<int>& devices, double memory_gib,
+                                 std::uint64_t seed) {
   constexpr std::array kDims = {4, 8, 16, 32, 64, 128, 256};
   constexpr std::array kOtherDims = {20, 36, 48, 72, 100, 144, 200};
   std::vector<PlanCase> cases;
-  for (int i = 0; i < count; ++i) {
-    Random random(seed, static_cast<std::uint64_t>(i));
-    Task task{.devices = devices, .memory_bytes = bytes_from_gib(memory_gib)};
-    task.tables = draw_wide_population(
-        {.tables = static_cast<int>(1 + random.below(kMostWideTables)), .seed = random.next()});
-    for (Table& table : task.tables) {
-      table.dim = random.below(8) == 0 ? kOtherDims[random.below(kOtherDims.size())]
-                                       : kDims[random.below(kDims.size())];
+  for (const int of_task : devices) {
+    for (int i = 0; i < count; ++i) {
+      Random random(seed + static_cast<std::uint64_t>(of_task), static_cast<std::uint64_t>(i));
+      Task task{.devices = of_task, .memory_bytes = bytes_from_gib(memory_gib)};
+      task.tables = draw_wide_population(
+          {.tables = static_cast<int>(1 + random.below(kMostWideTables)), .seed = random.next()});
+      for (Table& table : task.tables) {
+        table.dim = random.below(8) == 0 ? kOtherDims[random.below(kOtherDims.size())]
+                                         : kDims[random.below(kDims.size())];
+      }
+      while (!task.tables.empty() && !may_fit(task)) task.tables.pop_back();
+      if (task.tables.empty()) continue;
+      cases.push_back({"wide " + std::to_string(i), std::move(task)});
     }
-    while (!task.tables.empty() && !may_fit(task)) task.tables.pop_back();
-    if (task.tables.empty()) continue;
-    cases.push_back({"wide " + std::to_string(i), std::move(task)});
   }
   return cases;
 }

@@ -29,11 +29,11 @@ struct PlanCase {
                                                     const std::vector<int>& devices,
                                                     double memory_gib, const HostMemory& host = {});
 
-/// `count` tasks of 1 to 200 tables of every kind, small and large (draw_wide_population()), with
-/// dims of 4 to 256, one in eight no power of two, on `devices` devices of `memory_gib`. Each is
-/// the same whatever the count. The last tables go as long as all together exceed the devices; a
-/// task that loses all of them is left out.
-[[nodiscard]] std::vector<PlanCase> wide_cases(int count, int devices, double memory_gib,
-                                               std::uint64_t seed);
+/// `count` tasks for each number of devices of `memory_gib`, by device count: of 1 to 200 tables of
+/// every kind, small and large (draw_wide_population()), with dims of 4 to 256, one in eight no
+/// power of two. Each is the same whatever the count. The last tables go as long as all together
+/// exceed the devices; a task that loses all of them is left out.
+[[nodiscard]] std::vector<PlanCase> wide_cases(int count, const std::vector<int>& devices,
+                                               double memory_gib, std::uint64_t seed);
 
 }  // namespace neuroshard::bench

@@ -53,16 +53,10 @@ struct JudgeCommand {
 
 std::vector<PlanCase> cases_of(const JudgeCommand& options) {
   const TableSetOptions& sets = options.cases;
-  std::vector<PlanCase> cases;
-  if (options.random_tasks == 0) {
-    cases = table_set_cases(sets.folder, sets.names, sets.devices, sets.memory_gib);
-  } else {
-    for (const int devices : sets.devices) {
-      std::ranges::move(wide_cases(options.random_tasks, devices, sets.memory_gib,
-                                   options.judge.seed + static_cast<std::uint64_t>(devices)),
-                        std::back_inserter(cases));
-    }
-  }
+  std::vector<PlanCase> cases =
+      options.random_tasks == 0
+          ? table_set_cases(sets.folder, sets.names, sets.devices, sets.memory_gib)
+          : wide_cases(options.random_tasks, sets.devices, sets.memory_gib, options.judge.seed);
   if (options.full > 0.0) {
     for (PlanCase& one : cases) {
       one.task.memory_bytes = static_cast<std::int64_t>(static_cast<double>(total_bytes(one.task)) /

@@ -113,8 +113,7 @@ void run_accuracy(const AccuracyOptions& options, std::ostream& out) {
       add_row(table, devices, tables + ", search", searched);
     };
     add_rows(table_set_cases(options.data, {}, {devices}, options.memory_gib), "public");
-    add_rows(wide_cases(options.random_tasks, devices, options.memory_gib,
-                        options.seed + static_cast<std::uint64_t>(devices)),
+    add_rows(wide_cases(options.random_tasks, {devices}, options.memory_gib, options.seed),
              "random");
   }
   add_row(table, 0, "uniform widths", all_uniform);

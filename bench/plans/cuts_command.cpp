@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <iterator>
 #include <limits>
 #include <map>
 #include <memory>
@@ -58,13 +57,7 @@ std::vector<PlanCase> cases_of(const CutsOptions& options) {
   if (options.random_tasks == 0) {
     return table_set_cases(of_sets.folder, of_sets.names, of_sets.devices, of_sets.memory_gib);
   }
-  std::vector<PlanCase> cases;
-  for (const int devices : of_sets.devices) {
-    std::ranges::move(wide_cases(options.random_tasks, devices, of_sets.memory_gib,
-                                 options.seed + static_cast<std::uint64_t>(devices)),
-                      std::back_inserter(cases));
-  }
-  return cases;
+  return wide_cases(options.random_tasks, of_sets.devices, of_sets.memory_gib, options.seed);
 }
 
 struct PricedPlan {

@@ -33,8 +33,8 @@ TEST(PlanCases, TableSetsAreReadForEveryDeviceCountThatHoldsThem) {
 }
 
 TEST(PlanCases, WideTasksAreTheSameWhateverTheirNumber) {
-  const auto few = wide_cases(4, 64, 40.0, 1);
-  const auto many = wide_cases(12, 64, 40.0, 1);
+  const auto few = wide_cases(4, {64}, 40.0, 1);
+  const auto many = wide_cases(12, {64}, 40.0, 1);
   ASSERT_GE(few.size(), 1U);
   ASSERT_GE(many.size(), few.size());
   for (std::size_t i = 0; i < few.size(); ++i) {
