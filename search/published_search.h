@@ -35,11 +35,6 @@ class PublishedSearch {
   void take_beams(std::span<const BeamOutcome> outcomes, PlacementSession& session);
   void finish(PlanResult& result);
 
-  /// Once finished: the plan, of the bundled task if there is one.
-  [[nodiscard]] const std::optional<Plan>& plan() const { return plan_; }
-  /// Candidates handed out so far.
-  [[nodiscard]] std::uint64_t candidates_examined() const { return examined_; }
-
  private:
   enum class Phase { kStart, kBeam, kMemorySplits, kFinished };
 

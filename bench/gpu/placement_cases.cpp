@@ -1,6 +1,7 @@
 #include "bench/gpu/placement_cases.h"
 
 #include <algorithm>
+#include <array>
 
 #include "bench/gpu/event_timer.h"
 #include "bench/markdown_table.h"
@@ -147,11 +148,14 @@ class WholeSearches : public Searches {
       const auto in_one = start(i);
       const auto cpu = cpu_session(*by_levels);
       in_one->take_beams(outcomes_[i], *cpu);
-      for (PublishedSearch* one : {by_levels.get(), in_one.get()}) {
-        while (one->running()) one->take(placed(*cpu, *one), *cpu);
+      std::array<PlanResult, 2> found;
+      for (std::size_t k = 0; k < 2; ++k) {
+        PublishedSearch& one = k == 0 ? *by_levels : *in_one;
+        while (one.running()) one.take(placed(*cpu, one), *cpu);
+        one.finish(found[k]);
       }
-      if (by_levels->plan() == in_one->plan() &&
-          by_levels->candidates_examined() == in_one->candidates_examined()) {
+      if (found[0].plan == found[1].plan &&
+          found[0].stats.candidates == found[1].stats.candidates) {
         continue;
       }
       throw Error("search_beams: the plan of task " + std::to_string(i) +
