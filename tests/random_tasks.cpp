@@ -1,7 +1,9 @@
 #include "random_tasks.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <numeric>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -218,6 +220,25 @@ void add_host_memory(Task& task, std::uint64_t seed) {
       table.rules.hbm_share = uniform(random, 0.05, 0.9);
     }
   }
+}
+
+HalvedPlan random_halvings(const Task& task, std::mt19937_64& random) {
+  HalvedPlan plan;
+  std::vector<int> dims;
+  for (const Table& table : task.tables) dims.push_back(table.dim);
+  for (std::size_t tries = 3 * task.tables.size(); tries-- > 0;) {
+    const std::size_t slice = random() % dims.size();
+    if (!can_split_columns(dims[slice])) continue;
+    plan.column_splits.push_back(static_cast<int>(slice));
+    dims[slice] /= 2;
+    dims.push_back(dims[slice]);
+  }
+  std::vector<int> slices(dims.size());
+  std::iota(slices.begin(), slices.end(), 0);
+  std::shuffle(slices.begin(), slices.end(), random);
+  plan.shards.resize(static_cast<std::size_t>(task.devices));
+  for (const int slice : slices) plan.shards[random() % plan.shards.size()].push_back(slice);
+  return plan;
 }
 
 SeedRange random_task_seeds(std::uint64_t count) {

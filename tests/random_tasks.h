@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <random>
 
+#include "neuroshard/column_halvings.h"
 #include "neuroshard/cost_models.h"
 #include "neuroshard/task.h"
 
@@ -21,6 +22,9 @@ namespace neuroshard::testing {
 
 /// Leaves devices too little memory, and gives their hosts enough.
 void add_host_memory(Task& task, std::uint64_t seed);
+
+/// A plan of `task` by halves of columns, in memory or not.
+[[nodiscard]] HalvedPlan random_halvings(const Task& task, std::mt19937_64& random);
 
 /// Seeds of the tasks that a test of random tasks draws: [first, end). As many as `count`, from 0
 /// on, unless the environment variables NEUROSHARD_RANDOM_TASKS and NEUROSHARD_FIRST_RANDOM_TASK

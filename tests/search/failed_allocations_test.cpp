@@ -16,6 +16,7 @@ namespace {
 
 using testing::allocation_has_failed;
 using testing::fail_allocation;
+using testing::fail_allocations;
 using testing::golden_models;
 using testing::golden_task;
 
@@ -25,34 +26,9 @@ void expect_same(const PlanResult& result, const PlanResult& expected) {
   ASSERT_EQ(result.stats.candidates, expected.stats.candidates);
 }
 
-// Which allocation fails after the nth.
-using Next = std::size_t (*)(std::size_t n);
-
 std::size_t each(std::size_t n) { return n + 1; }
 // A plan makes tens of thousands, most of the later ones in the same few places.
 std::size_t fewer_and_fewer(std::size_t n) { return n + 1 + n / 25; }
-
-// Does `work` with its first allocation failing, then with others, until it has none left to fail.
-// Each time `work` throws std::bad_alloc or gets by without (with a thread less, say); then `check`
-// looks at what is left behind.
-template <typename Work, typename Check>
-void fail_allocations(Next next, Work work, Check check) {
-  std::size_t thrown = 0;
-  for (std::size_t n = 1;; n = next(n)) {
-    SCOPED_TRACE(n);
-    fail_allocation(n);
-    try {
-      work();
-    } catch (const std::bad_alloc&) {
-      ++thrown;
-    }
-    const bool failed = allocation_has_failed();
-    fail_allocation(0);
-    ASSERT_NO_FATAL_FAILURE(check());
-    if (!failed) break;
-  }
-  EXPECT_GT(thrown, 10U);
-}
 
 class FailedAllocations : public ::testing::TestWithParam<int> {
  protected:

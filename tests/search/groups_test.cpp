@@ -15,7 +15,6 @@
 #include "repetitions.h"
 #include "search/equal_tables.h"
 #include "search/kept_rules.h"
-#include "search/quick_planners.h"
 #include "search/random_rules.h"
 
 namespace neuroshard {
@@ -23,10 +22,10 @@ namespace {
 
 using testing::add_random_groups;
 using testing::drawn_tasks;
+using testing::expect_every_algorithm_keeps_rules;
 using testing::expect_keeps_rules;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using testing::quick_planners;
 using testing::random_models;
 using testing::random_task;
 
@@ -105,30 +104,9 @@ bool any_plan_in_groups(const Task& task, const std::function<bool(const Plan&)>
 }
 
 TEST(Groups, EveryAlgorithmKeepsThemAndNoPlanThatExistsIsDenied) {
-  const CostModels models = random_models(1);
-  const std::vector<Planner> planners = quick_planners(models);
-  int infeasible = 0;
-  const std::uint64_t tasks = drawn_tasks(400);
-  for (const std::uint64_t seed : testing::Seeds(tasks)) {
-    const Task task = tiny_task_with_groups(seed);
-    const bool feasible = any_plan_in_groups(task, [](const Plan&) { return true; });
-    infeasible += feasible ? 0 : 1;
-    for (std::size_t i = 0; i < planners.size(); ++i) {
-      const Algorithm algorithm = all_algorithms()[i];
-      SCOPED_TRACE(name_of(algorithm));
-      const PlanResult result = planners[i].plan(task);
-      expect_keeps_rules(task, result);
-      if (result.plan) {
-        EXPECT_EQ(planners[i].simulate(task, *result.plan).cost_ms, result.cost.cost_ms);
-      }
-      if (algorithm == Algorithm::kNeuroshard || algorithm == Algorithm::kPublished) {
-        ASSERT_EQ(result.plan.has_value(), feasible)
-            << (result.infeasible ? result.infeasible->message : "");
-      }
-    }
-  }
-  EXPECT_GT(infeasible, static_cast<int>(tasks / 10));
-  EXPECT_LT(infeasible, static_cast<int>(tasks * 9 / 10));
+  expect_every_algorithm_keeps_rules(random_models(1), tiny_task_with_groups, [](const Task& task) {
+    return any_plan_in_groups(task, [](const Plan&) { return true; });
+  });
 }
 
 TEST(Groups, LittleIsCheaperThanWhatTheSearchFinds) {

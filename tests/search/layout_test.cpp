@@ -1,10 +1,6 @@
 // A layout says all that a plan's cost depends on.
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <numeric>
-
-#include "neuroshard/column_halvings.h"
 #include "neuroshard/simulator.h"
 #include "random_tasks.h"
 #include "repetitions.h"
@@ -17,27 +13,9 @@ using testing::cpu_backend_of;
 using testing::drawn_tasks;
 using testing::Layout;
 using testing::layout_of;
+using testing::random_halvings;
 using testing::random_models;
 using testing::random_task;
-
-Plan random_plan(const Task& task, std::mt19937_64& random) {
-  HalvedPlan plan;
-  std::vector<int> dims;
-  for (const Table& table : task.tables) dims.push_back(table.dim);
-  for (std::size_t i = 0; i < 2 * task.tables.size(); ++i) {
-    const std::size_t slice = random() % dims.size();
-    if (!can_split_columns(dims[slice])) continue;
-    plan.column_splits.push_back(static_cast<int>(slice));
-    dims[slice] /= 2;
-    dims.push_back(dims[slice]);
-  }
-  plan.shards.resize(static_cast<std::size_t>(task.devices));
-  std::vector<int> slices(dims.size());
-  std::iota(slices.begin(), slices.end(), 0);
-  std::shuffle(slices.begin(), slices.end(), random);
-  for (const int slice : slices) plan.shards[random() % plan.shards.size()].push_back(slice);
-  return plan_from_halvings(task, std::move(plan));
-}
 
 void expect_same_bits(const PlanCost& a, const PlanCost& b) {
   EXPECT_EQ(a.cost_ms, b.cost_ms);
@@ -60,7 +38,7 @@ TEST(Layout, OfAPlanCostsWhatThePlanCosts) {
   for (const std::uint64_t seed : testing::Seeds(drawn_tasks(300))) {
     const Task task = random_task(seed);
     const PieceCatalog catalog(backend, task);
-    const Plan plan = random_plan(task, random);
+    const Plan plan = plan_from_halvings(task, random_halvings(task, random));
     const PlanCost expected = simulate(backend, task, plan);
     const Layout layout = layout_of(catalog, plan);
     expect_same_bits(cost_of(backend, catalog, task, layout), expected);

@@ -15,7 +15,6 @@
 #include "random_tasks.h"
 #include "repetitions.h"
 #include "search/kept_rules.h"
-#include "search/quick_planners.h"
 #include "search/random_layouts.h"
 #include "search/random_rules.h"
 #include "search/starts/room_search.h"
@@ -26,8 +25,8 @@ namespace {
 using testing::CatalogedTask;
 using testing::cpu_backend_of;
 using testing::drawn_tasks;
+using testing::expect_every_algorithm_keeps_rules;
 using testing::expect_keeps_rules;
-using testing::quick_planners;
 using testing::random_models;
 using testing::sort_layout;
 using testing::tiny_task_with_rules;
@@ -148,32 +147,15 @@ bool is_feasible(const Task& task) {
 TEST(RulesExhaustively, EveryAlgorithmKeepsThemAndNoPlanThatExistsIsDenied) {
   const CostModels models = random_models(1);
   const CpuBackend cpu = cpu_backend_of(models);
-  const std::vector<Planner> planners = quick_planners(models);
   const Planner equal_widths(models, {.effort = Effort::kFast, .equal_widths = true, .threads = 1});
-  int infeasible = 0;
-  const std::uint64_t tasks = drawn_tasks(400);
-  for (const std::uint64_t seed : testing::Seeds(tasks)) {
-    const Task task = tiny_task_with_rules(seed);
-    const bool feasible = is_feasible(task);
-    infeasible += feasible ? 0 : 1;
-    for (std::size_t i = 0; i < planners.size(); ++i) {
-      const Algorithm algorithm = all_algorithms()[i];
-      SCOPED_TRACE(name_of(algorithm));
-      const PlanResult result = planners[i].plan(task);
-      expect_keeps_rules(task, result);
-      if (algorithm == Algorithm::kNeuroshard || algorithm == Algorithm::kPublished) {
-        ASSERT_EQ(result.plan.has_value(), feasible)
-            << (result.infeasible ? result.infeasible->message : "");
-      }
-    }
-    expect_keeps_rules(task, equal_widths.plan(task));
-    const RoomFound room = find_room(cpu, with_rules_of_groups(task),
-                                     {.rows = false, .replicas = false, .halves = true}, {});
-    EXPECT_EQ(room.plan.has_value(), feasible);
-    EXPECT_EQ(room.impossible, !feasible);
-  }
-  EXPECT_GT(infeasible, static_cast<int>(tasks / 10));
-  EXPECT_LT(infeasible, static_cast<int>(tasks * 9 / 10));
+  expect_every_algorithm_keeps_rules(
+      models, tiny_task_with_rules, is_feasible, [&](const Task& task, bool feasible) {
+        expect_keeps_rules(task, equal_widths.plan(task));
+        const RoomFound room = find_room(cpu, with_rules_of_groups(task),
+                                         {.rows = false, .replicas = false, .halves = true}, {});
+        EXPECT_EQ(room.plan.has_value(), feasible);
+        EXPECT_EQ(room.impossible, !feasible);
+      });
 }
 
 TEST(RulesExhaustively, LittleIsCheaperThanWhatTheSearchFinds) {

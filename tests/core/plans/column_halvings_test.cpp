@@ -22,25 +22,6 @@ Task two_halvable_tables() {
           .memory_bytes = 1 << 20};
 }
 
-HalvedPlan random_halvings(const Task& task, std::mt19937_64& random) {
-  HalvedPlan plan;
-  std::vector<int> dims;
-  for (const Table& table : task.tables) dims.push_back(table.dim);
-  for (std::size_t tries = 3 * task.tables.size(); tries-- > 0;) {
-    const std::size_t slice = random() % dims.size();
-    if (!can_split_columns(dims[slice])) continue;
-    plan.column_splits.push_back(static_cast<int>(slice));
-    dims[slice] /= 2;
-    dims.push_back(dims[slice]);
-  }
-  std::vector<int> slices(dims.size());
-  std::iota(slices.begin(), slices.end(), 0);
-  std::shuffle(slices.begin(), slices.end(), random);
-  plan.shards.resize(static_cast<std::size_t>(task.devices));
-  for (const int slice : slices) plan.shards[random() % plan.shards.size()].push_back(slice);
-  return plan;
-}
-
 TEST(ColumnHalvings, ASplitKeepsTheIndexAndAppendsTheSecondHalf) {
   EXPECT_THAT(split_columns(two_halvable_tables(), {0, 0, 2}),
               ElementsAre(TableSlice{0, 0, 8, 0, 100}, TableSlice{1, 0, 8, 0, 100},
@@ -58,7 +39,7 @@ TEST(ColumnHalvings, AreFoundAgain) {
   std::mt19937_64 random(1);
   for (const std::uint64_t seed : testing::Seeds(testing::repetitions(300))) {
     const Task task = testing::random_task(seed);
-    const HalvedPlan halved = random_halvings(task, random);
+    const HalvedPlan halved = testing::random_halvings(task, random);
     const Plan plan = plan_from_halvings(task, halved);
     ASSERT_NO_THROW(validate(plan, task));
     EXPECT_EQ(halvings_of(plan), halved);
@@ -70,7 +51,7 @@ TEST(ColumnHalvings, RenumberSlicesThatCameInAnotherOrder) {
   std::mt19937_64 random(2);
   for (const std::uint64_t seed : testing::Seeds(testing::repetitions(300))) {
     const Task task = testing::random_task(seed);
-    const Plan made = plan_from_halvings(task, random_halvings(task, random));
+    const Plan made = plan_from_halvings(task, testing::random_halvings(task, random));
     std::vector<int> order(made.slices.size());
     std::iota(order.begin(), order.end(), 0);
     std::shuffle(order.begin(), order.end(), random);

@@ -2,8 +2,6 @@
 // the process. In the program that replaces operator new.
 #include <gtest/gtest.h>
 
-#include <new>
-
 #include "neuroshard/training.h"
 #include "neuroshard/weights.h"
 #include "search/counted_allocations.h"
@@ -12,26 +10,10 @@
 namespace neuroshard {
 namespace {
 
-using testing::allocation_has_failed;
-using testing::fail_allocation;
-
 // The first allocations one by one, later ones, which are those of every epoch, in steps.
 template <typename Train>
 void fail_allocations_of(const Train& train) {
-  int thrown = 0;
-  for (std::size_t n = 1;; n += n < 60 ? 1 : 23) {
-    SCOPED_TRACE(n);
-    fail_allocation(n);
-    try {
-      train();
-    } catch (const std::bad_alloc&) {
-      ++thrown;
-    }
-    const bool failed = allocation_has_failed();
-    fail_allocation(0);
-    if (!failed) break;
-  }
-  EXPECT_GT(thrown, 50);
+  testing::fail_allocations([](std::size_t n) { return n + (n < 60 ? 1 : 23); }, train, [] {}, 50);
 }
 
 TrainingOptions small_training() {
