@@ -9,6 +9,7 @@
 namespace neuroshard {
 namespace {
 
+using json_text::all_notes;
 using json_text::append;
 using json_text::Fields;
 using json_text::name_of_table;
