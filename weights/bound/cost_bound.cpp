@@ -126,7 +126,7 @@ class BoundSearch {
   static constexpr int kFewTablesOfDevice = 8;
   static constexpr int kTinyTables = 4;
   static constexpr int kMostWeights = 100;
-  static constexpr std::uint64_t kMostSteps = 4'000'000'000;
+  static constexpr std::uint64_t kMostSteps = 8'000'000'000;
 
   /// Boxes take longer where kinds of tables are many, and where devices are of classes.
   [[nodiscard]] int most_boxes() const {
