@@ -45,7 +45,7 @@ struct BundledTask {
   [[nodiscard]] Plan plan_of_task(const Plan& listed) const;
 };
 
-/// What `numbers` calls each of `tables`, ascending.
+/// The entries of `numbers` for each of `tables`, ascending.
 [[nodiscard]] std::vector<int> renumbered(std::span<const int> tables,
                                           std::span<const std::uint32_t> numbers);
 

@@ -32,8 +32,8 @@ class PricedPlan {
   DeduplicatedTask deduplicated_;
 };
 
-/// What simulate() says of it. `backend` has the setting of the task as it is stated: parts of its
-/// tables may have so many more columns that a task of them has another one.
+/// The cost that simulate() says. `backend` has the setting of the task as it is stated: parts of
+/// its tables may have so many more columns that a task of them has another one.
 [[nodiscard]] PlanCost cost_of(const Backend& backend, const PricedPlan& priced);
 
 }  // namespace neuroshard

@@ -21,7 +21,7 @@ using CutLoads = std::array<double, kLoadTimes + 1>;
 
 inline constexpr double kLeastCutMs = 1e-9;  ///< So that nothing costs nothing.
 
-/// What a table takes of devices if it is cut so.
+/// A cut of a table, and what it takes of devices.
 struct CutOption {
   TableCut cut;
   bool in_blocks = false;   ///< Rows are.
@@ -39,7 +39,7 @@ struct CutOption {
 /// All cuts that a WayLadder chooses from, of all tables.
 class CutOptions {
  public:
-  using Groups = std::vector<std::vector<std::size_t>>;  ///< Of PlanState::tables().
+  using Groups = std::vector<std::vector<std::size_t>>;  ///< Indices of PlanState::tables().
 
   /// Asks for what it needs of each table in each way. Borrows both. Once `stop` is reached there
   /// are none.
