@@ -17,7 +17,6 @@
 #include <vector>
 
 #include "core/tables/access_statistics.h"
-#include "neuroshard/task_models.h"
 #include "tools/python/bindings/bindings.h"
 #include "weights/collection/collection_folder.h"
 #include "weights/collection/sample_draws.h"
@@ -166,8 +165,6 @@ class CollectiveFolder : public SampleFolder {
 }  // namespace
 
 void bind_collections(nb::module_& module) {
-  module.attr("LEAST_BATCH") = kMinPricedBatch;
-  module.attr("MOST_BATCH") = kMaxPricedBatch;
   module.def(
       "draw_tables", &population_tables, "tables"_a, "seed"_a, nb::kw_only(), "weight_type"_a,
       "optimizer"_a, "pooling"_a,

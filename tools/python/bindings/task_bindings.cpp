@@ -20,6 +20,7 @@
 #include "neuroshard/error.h"
 #include "neuroshard/task.h"
 #include "neuroshard/task_file.h"
+#include "neuroshard/task_models.h"
 #include "neuroshard/zipf_histogram.h"
 #include "tools/python/bindings/bindings.h"
 #include "tools/python/bindings/values.h"
@@ -303,6 +304,14 @@ void bind_task(nb::module_& module) {
 }  // namespace
 
 void bind_tasks(nb::module_& module) {
+  module.attr("DEFAULT_BATCH_SIZE") = kDefaultBatchSize;
+  module.attr("MAX_BATCH_SIZE") = kMaxBatchSize;
+  module.attr("MIN_PRICED_BATCH") = kMinPricedBatch;
+  module.attr("MAX_PRICED_BATCH") = kMaxPricedBatch;
+  module.attr("LEAST_SPEED") = kLeastSpeed;
+  module.attr("MOST_SPEED") = kMostSpeed;
+  module.attr("LEAST_GB_PER_SECOND") = kLeastGbPerSecond;
+  module.attr("MOST_GB_PER_SECOND") = kMostGbPerSecond;
   bind_device(module);
   bind_links(module);
   bind_tables(module);

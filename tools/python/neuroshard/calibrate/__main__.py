@@ -14,8 +14,8 @@ import fbgemm_gpu
 import torch
 
 from neuroshard._core import (
-    LEAST_BATCH,
-    MOST_BATCH,
+    MAX_PRICED_BATCH,
+    MIN_PRICED_BATCH,
     USUAL_MAX_ERROR,
     FittedWeights,
     Table,
@@ -107,8 +107,9 @@ def settings_of(options: argparse.Namespace, ranks: Ranks, task_batch: int | Non
         "seed": options.seed,
     }
     settings = replace(settings, **{name: value for name, value in given.items() if value is not None})
-    if not LEAST_BATCH <= settings.batch <= MOST_BATCH:
-        raise Error(f"--batch is {settings.batch}; costs can be predicted for {LEAST_BATCH:,} to {MOST_BATCH:,} samples")
+    if not MIN_PRICED_BATCH <= settings.batch <= MAX_PRICED_BATCH:
+        predicted = f"{MIN_PRICED_BATCH:,} to {MAX_PRICED_BATCH:,}"
+        raise Error(f"--batch is {settings.batch}; costs can be predicted for {predicted} samples")
     for option, count, least in (
         ("samples", settings.compute_samples, 1),
         ("comm-samples", settings.comm_samples, 1),

@@ -3,14 +3,18 @@
 from torchrec.distributed.planner.constants import CROSS_NODE_BANDWIDTH, HBM_MEM_BW, INTRA_NODE_BANDWIDTH
 from torchrec.distributed.planner.types import CollectiveType, Topology
 
-from neuroshard._core import HostMemory, NodeLinks, Weights
+from neuroshard._core import (
+    LEAST_GB_PER_SECOND,
+    LEAST_SPEED,
+    MOST_GB_PER_SECOND,
+    MOST_SPEED,
+    HostMemory,
+    NodeLinks,
+    Weights,
+)
 from neuroshard.errors import Error
 
 GB_S_OF_BYTES_PER_MS = 1e-6
-
-# Limits of tasks.
-LEAST_GB_S, MOST_GB_S = 1e-3, 1e6
-LEAST_SPEED, MOST_SPEED = 0.01, 100.0
 
 SAME_SPEED = 0.01
 
@@ -31,10 +35,10 @@ def links_of(topology: Topology) -> NodeLinks | None:
         if bytes_per_ms == usual:
             continue
         given[name] = bytes_per_ms * GB_S_OF_BYTES_PER_MS
-        if not LEAST_GB_S <= given[name] <= MOST_GB_S:
+        if not LEAST_GB_PER_SECOND <= given[name] <= MOST_GB_PER_SECOND:
             raise Error(
                 f"topology: {setting} is {bytes_per_ms:g} bytes/ms; give bytes per millisecond, "
-                f"{LEAST_GB_S / GB_S_OF_BYTES_PER_MS:g} to {MOST_GB_S / GB_S_OF_BYTES_PER_MS:g}"
+                f"{LEAST_GB_PER_SECOND / GB_S_OF_BYTES_PER_MS:g} to {MOST_GB_PER_SECOND / GB_S_OF_BYTES_PER_MS:g}"
             )
     if not given:
         return None

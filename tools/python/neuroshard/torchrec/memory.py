@@ -10,7 +10,7 @@ from torchrec.distributed.planner.utils import sharder_name
 from torchrec.distributed.types import ModuleSharder
 from torchrec.distributed.utils import optimizer_type_to_emb_opt_type
 
-from neuroshard._core import Table, Task
+from neuroshard._core import MAX_BATCH_SIZE, Table, Task
 from neuroshard.torchrec.model_tables import CACHED, STORED
 from neuroshard.torchrec.wrappers import inner_sharder
 
@@ -47,9 +47,6 @@ BYTES_OF_OUTPUT = 4
 
 # A row may take less than the formulas say by so much, which is what estimates are rounded by.
 ROUNDING = 1e-3
-
-# Most samples of a batch, by the library.
-MOST_SAMPLES = 1 << 40
 
 
 class MemoryCounter:
@@ -178,4 +175,4 @@ def sized(
     if samples < 1:
         return made
     # Tables have the batch of the task that they come from.
-    return task_of_batch(made, min(samples, MOST_SAMPLES)).tables[0]
+    return task_of_batch(made, min(samples, MAX_BATCH_SIZE)).tables[0]

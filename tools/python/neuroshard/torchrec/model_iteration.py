@@ -6,7 +6,7 @@ from torch import nn
 from torchrec.distributed.planner.types import PlannerError, PlannerErrorType, Topology
 from torchrec.distributed.types import ModuleSharder
 
-from neuroshard._core import ExchangeTypes, Overlap, Weights
+from neuroshard._core import DEFAULT_BATCH_SIZE, MAX_PRICED_BATCH, MIN_PRICED_BATCH, ExchangeTypes, Overlap, Weights
 from neuroshard.errors import Error
 from neuroshard.torchrec.exchange import exchange_of
 from neuroshard.torchrec.hardware import host_memory_of, links_of, speed_of
@@ -14,12 +14,6 @@ from neuroshard.torchrec.model_tables import Constraints, ModelTable
 from neuroshard.torchrec.settings import prefetches
 from neuroshard.torchrec.table_search import Iteration
 from neuroshard.torchrec.warned_once import WarnedOnce
-
-# The batch that the library prices unless a task has another one.
-SAMPLES = 65_536
-
-# Costs can be predicted for batches from the least to the most samples.
-LEAST_SAMPLES, MOST_SAMPLES = 1 << 10, 1 << 22
 
 
 def iteration_of(
@@ -52,14 +46,14 @@ def iteration_of(
         warned.unused(["topology.hbm_mem_bw (the weights name no hardware with a datasheet to compare with)"])
     if batch_size is not None:
         of_all = batch_size * topology.world_size
-        samples = min(max(of_all, LEAST_SAMPLES), MOST_SAMPLES)
+        samples = min(max(of_all, MIN_PRICED_BATCH), MAX_PRICED_BATCH)
         if samples != of_all:
             warned.warn(f"neuroshard predicts costs for {samples:,} samples, not for the {of_all:,} of all ranks")
         iteration = iteration._replace(batch_size=samples)
     if fixed and iteration != usual:
         warned.warn(
             "neuroshard predicts costs of %s as those of fp32 values, 64-bit ids, %s samples and TorchRec's "
-            "bandwidths: the weights are trained on TorchRec's estimates of these" % (exchange, f"{SAMPLES:,}")
+            "bandwidths: the weights are trained on TorchRec's estimates of these" % (exchange, f"{DEFAULT_BATCH_SIZE:,}")
         )
         return usual
     return iteration
