@@ -4,8 +4,10 @@ A rank that hangs ends the run: each rank says where it is (`Ranks.step`), and a
 own rank has stood still for too long.
 """
 
+import argparse
 import json
 import logging
+import math
 import os
 import platform
 import socket
@@ -13,6 +15,7 @@ import sys
 import threading
 import time
 import warnings
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn, TypeVar
@@ -203,6 +206,69 @@ class Ranks:
         if first:
             print_error(message)
         os._exit(EXIT_CODE)
+
+
+class Progress:
+    """A line of the first rank: in place on terminals, else a new one every `every_s` seconds."""
+
+    def __init__(self, rank: int, every_s: float) -> None:
+        self.rank = rank
+        self.every_s = every_s
+        self.said = 0.0
+
+    def __call__(self, text: str) -> None:
+        if self.rank > 0:
+            return
+        if sys.stderr.isatty():
+            print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
+        elif time.monotonic() - self.said > self.every_s:
+            self.said = time.monotonic()
+            print(text, file=sys.stderr, flush=True)
+
+    def end(self) -> None:
+        if sys.stderr.isatty():
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+
+
+def add_rank_options(made: argparse.ArgumentParser) -> None:
+    made.add_argument(
+        "--device", choices=["auto", "cpu", "cuda"], default="auto",
+        help="cuda: a GPU each, and NCCL; cpu: gloo; auto: GPUs if there are some (default)",
+    )
+    made.add_argument(
+        "--rank-timeout-s", type=float, default=300.0, metavar="SECONDS",
+        help="time without progress after which a rank ends the run (default: %(default)g)",
+    )
+
+
+def run_on_ranks(
+    options: argparse.Namespace,
+    run: Callable[[argparse.Namespace, Ranks, Progress], int],
+    *,
+    check: Callable[[argparse.Namespace], None] = lambda options: None,
+    progress_s: float = math.inf,
+) -> int:
+    """This rank of a command: `check`, then `run`. Returns its exit code. `options`: those of add_rank_options() among
+    them. An error of `run` on any rank ends the run."""
+    try:
+        check(options)
+        ranks = Ranks(device=options.device, timeout_s=options.rank_timeout_s)
+    except Error as error:
+        if os.environ.get("RANK", "0") == "0":
+            print_error(str(error))
+        return EXIT_CODE
+    silence_torchrec()
+    progress = Progress(ranks.rank, progress_s)
+    try:
+        code = run(options, ranks, progress)
+    except Error as error:
+        progress.end()
+        ranks.fail(str(error))
+    except Exception as error:
+        ranks.fail(f"rank {ranks.rank}: {type(error).__name__}: {error}")
+    progress.end()
+    ranks.close()
+    return code
 
 
 def silence_torchrec() -> None:

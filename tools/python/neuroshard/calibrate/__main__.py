@@ -1,11 +1,9 @@
 """The command `python -m neuroshard.calibrate`; under torchrun, a rank of it."""
 
 import argparse
-import os
 import socket
 import sys
 import threading
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -31,9 +29,10 @@ from neuroshard.calibrate.plans import ALGORITHMS, check_plans, draw_tasks
 from neuroshard.calibrate.settings import GIB, Settings, usual_settings
 from neuroshard.errors import Error
 from neuroshard.measure.report import write_report
-from neuroshard.ranks import EXIT_CODE, Ranks, print_error, silence_torchrec
+from neuroshard.ranks import Ranks, add_rank_options, print_error, run_on_ranks
 
 EXIT_REFUSED = 1
+PROGRESS_S = 30.0
 PUBLISHED_TABLES = 856
 MAX_DIM = 128
 EXAMPLES = """Examples:
@@ -83,14 +82,7 @@ def parser() -> argparse.ArgumentParser:
         "--max-error", type=float, default=USUAL_MAX_ERROR, metavar="SHARE",
         help="refuse weights with a larger mean error on samples held back (default: %(default)g)",
     )
-    made.add_argument(
-        "--device", choices=["auto", "cpu", "cuda"], default="auto",
-        help="cuda: a GPU each, and NCCL; cpu: gloo; auto: GPUs if there are some (default)",
-    )
-    made.add_argument(
-        "--rank-timeout-s", type=float, default=300.0, metavar="SECONDS",
-        help="time without progress after which a rank ends the run (default: %(default)g)",
-    )
+    add_rank_options(made)
     return made
 
 
@@ -141,26 +133,6 @@ def hardware_of_all(ranks: Ranks) -> str:
             raise Error(f"rank {rank} on {host} has {name}, and rank 0 on {places[0][1]} has {places[0][0]}; "
                         "calibrate for each alone")  # fmt: skip
     return places[0][0]
-
-
-class Progress:
-    """A line in place on terminals, else one every half minute."""
-
-    EVERY_S = 30.0
-
-    def __init__(self) -> None:
-        self.said = 0.0
-
-    def __call__(self, text: str) -> None:
-        if sys.stderr.isatty():
-            print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
-        elif time.monotonic() - self.said > self.EVERY_S:
-            self.said = time.monotonic()
-            print(text, file=sys.stderr, flush=True)
-
-    def end(self) -> None:
-        if sys.stderr.isatty():
-            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
 
 
 def on_first(ranks: Ranks, what: str, work: Callable[[], None]) -> None:
@@ -232,25 +204,7 @@ def run(options: argparse.Namespace, ranks: Ranks, say: Say) -> int:
 
 
 def main() -> int:
-    options = parser().parse_args()
-    try:
-        ranks = Ranks(device=options.device, timeout_s=options.rank_timeout_s)
-    except Error as error:
-        if os.environ.get("RANK", "0") == "0":
-            print_error(str(error))
-        return EXIT_CODE
-    silence_torchrec()
-    progress = Progress()
-    try:
-        code = run(options, ranks, progress if ranks.rank == 0 else lambda text: None)
-    except Error as error:
-        progress.end()
-        ranks.fail(str(error))
-    except Exception as error:
-        ranks.fail(f"rank {ranks.rank}: {type(error).__name__}: {error}")
-    progress.end()
-    ranks.close()
-    return code
+    return run_on_ranks(parser().parse_args(), run, progress_s=PROGRESS_S)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,6 @@
 
 import argparse
 import json
-import os
 import socket
 import sys
 from pathlib import Path
@@ -14,7 +13,7 @@ from neuroshard._core import PlanCost, Task, Weights, load_plan, load_task
 from neuroshard.errors import Error
 from neuroshard.measure.plan_runs import Case, Settings, batch_of, measure_plans, require_ranks
 from neuroshard.measure.report import Machine, MeasuredPlan, Report, write_report
-from neuroshard.ranks import EXIT_CODE, Ranks, print_error, silence_torchrec
+from neuroshard.ranks import Progress, Ranks, add_rank_options, run_on_ranks
 from neuroshard.shared_planner import simulate
 
 EXIT_NOT_ALL = 1
@@ -52,10 +51,6 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument(
         "--hardware", default="a100", metavar="NAME", help="hardware of built-in weights (default: %(default)s)"
     )
-    made.add_argument(
-        "--device", choices=["auto", "cpu", "cuda"], default="auto",
-        help="cuda: a GPU each, and NCCL; cpu: gloo; auto: GPUs if there are some (default)",
-    )
     made.add_argument("--batch", type=int, metavar="N", help="samples of all devices together; default: the task's")
     made.add_argument("--seed", type=int, default=settings.seed, metavar="N", help="decides which lookups are drawn")
     made.add_argument(
@@ -74,10 +69,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument(
         "--keep-caches", action="store_true", help="do not overwrite the last-level cache before each iteration"
     )
-    made.add_argument(
-        "--rank-timeout-s", type=float, default=300.0, metavar="SECONDS",
-        help="time without progress after which a rank ends the run (default: %(default)g)",
-    )
+    add_rank_options(made)
     made.add_argument("--json", metavar="FILE", help="also write a JSON document; -: instead of the page")
     return made
 
@@ -111,8 +103,10 @@ def notes_of(task: Task) -> list[str]:
     return notes
 
 
-def run(options: argparse.Namespace, ranks: Ranks) -> int:
+def run(options: argparse.Namespace, ranks: Ranks, progress: Progress) -> int:
     """Returns an exit code. Raises Error, on all ranks."""
+    if options.threads:
+        torch.set_num_threads(options.threads)
     inputs: Inputs | Error
     try:
         inputs = load_inputs(options, ranks) if ranks.rank == 0 else Error("")
@@ -125,16 +119,10 @@ def run(options: argparse.Namespace, ranks: Ranks) -> int:
         options.warm_up, options.iterations, options.rounds, options.seed, options.batch, options.keep_caches
     )
     task = inputs.cases[0].task
-
-    def progress(text: str) -> None:
-        if ranks.rank == 0 and sys.stderr.isatty():
-            print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
-
     runs = measure_plans(ranks, inputs.cases, settings, progress)
     hosts = ranks.gather(socket.gethostname())
     if ranks.rank == 0:
-        if sys.stderr.isatty():
-            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+        progress.end()
         hardware, threads = ranks.hardware(), torch.get_num_threads()
         machine = Machine(ranks.size, len(set(hosts)), ranks.device.type, hardware, threads, torch.__version__)
         plans = [
@@ -150,27 +138,7 @@ def run(options: argparse.Namespace, ranks: Ranks) -> int:
 
 
 def main() -> int:
-    options = parser().parse_args()
-    try:
-        require_options(options)
-        ranks = Ranks(device=options.device, timeout_s=options.rank_timeout_s)
-    except Error as error:
-        if os.environ.get("RANK", "0") == "0":
-            print_error(str(error))
-        return EXIT_CODE
-    silence_torchrec()
-    if options.threads:
-        torch.set_num_threads(options.threads)
-    try:
-        code = run(options, ranks)
-    except Error as error:
-        if ranks.rank == 0:
-            print_error(str(error))
-        code = EXIT_CODE
-    except Exception as error:
-        ranks.fail(f"rank {ranks.rank}: {type(error).__name__}: {error}")
-    ranks.close()
-    return code
+    return run_on_ranks(parser().parse_args(), run, check=require_options)
 
 
 if __name__ == "__main__":
