@@ -383,7 +383,7 @@ class BoundSearch {
   std::vector<PieceUses> uses_;  ///< By tables_, of the sizing that is looked at.
   double bits_ = 0.0;
   StopCondition never_;
-  StepBudget steps_{kMostSteps, never_};  ///< Those of least_.
+  StepBudget steps_{kMostSteps, never_};  ///< Taken by least_.
 };
 
 /// The cost of the plan that has nothing but replicas. Infinite if there is none.
