@@ -196,7 +196,8 @@ GroupsResult Planner::plan_groups(const Task& task, const GroupsRequest& request
     }
     if (of_group.deadline) {
       const auto now = GroupsClock::now();
-      of_group.deadline = now + (*of_group.deadline - now) / (wanted.size() - i);
+      const GroupsClock::duration left = std::max({}, *of_group.deadline - now);
+      of_group.deadline = now + left / static_cast<GroupsClock::rep>(wanted.size() - i);
     }
     plan.result = this->plan(plan.task, of_group);
     price(request, task, averaging, plan);

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 
 #include "golden.h"
@@ -188,6 +189,13 @@ TEST(DeviceGroups, TheBestIsNoDearerThanAnyThatIsAskedForAlone) {
 }
 
 // The figures by what slices have, and a price of what is stored that evens it out.
+TEST(DeviceGroups, NoSizeHasMoreTimeThanThereIs) {
+  const auto passed = std::chrono::steady_clock::now() - std::chrono::seconds(1);
+  const GroupsResult result =
+      groups_planner().plan_groups(grouped_task(16), {.plan = {.deadline = passed}});
+  for (const GroupsPlan& plan : result.plans) EXPECT_FALSE(plan.result.complete);
+}
+
 TEST(DeviceGroups, AveragingIsPricedAndEvenedOut) {
   Task task = grouped_task(32);
   task.tables[0].memory.optimizer = Optimizer::kAdam;
