@@ -39,7 +39,7 @@ Files files_of(const CLI::App& command) {
     const std::string type = option->get_type_name();
     const bool written =
         std::ranges::any_of(kWritten, [&](std::string_view output) { return name == output; });
-    if (type != "FILE" && type != "DIR" && type != "PATH") continue;
+    if (type != "FILE" && type != "DIR" && type != "PATH" && type != "WEIGHTS") continue;
     for (const std::string& value : option->results()) {
       if (written) {
         files.written.push_back({name, value});
@@ -47,7 +47,7 @@ Files files_of(const CLI::App& command) {
         for (const std::string_view file : kFolderFiles) {
           files.read.push_back({name, fs::path(value) / file});
         }
-      } else if (name != "--base") {
+      } else {
         files.read.push_back({name, value});
       }
     }
@@ -75,6 +75,9 @@ void require_inputs_kept(const CLI::App& program) {
     const NamedFile& output = files.written[i];
     for (const NamedFile& input : files.read) {
       if (!same_file(output.path, input.path)) continue;
+      // Weights are read whole before others are written.
+      const bool is_weights = input.option == "--base" || input.option == "--from";
+      if (is_weights && output.option == "--output") continue;
       throw Error(output.option + " " + output.path.string() + " is also what " + input.option +
                   " reads, and would be overwritten; write to another file");
     }

@@ -231,6 +231,11 @@ TEST_F(BadInput, OutputThatIsAnInput) {
               "--table-configs");
   expect_kept({"evaluate", "compute", "--data", "d", "--weights", task, "--scatter", task},
               "--weights");
+  expect_kept({"train", "compute", "--data", "d", "--base", task, "--output", "o", "--log", task},
+              "also what --base reads");
+  expect_kept(
+      {"train", "compute", "--data", "d", "--from", task, "--output", "o", "--scatter", task},
+      "also what --from reads");
   const std::string samples = folder_.write("data.txt", "1 2\n");
   expect_kept({"train", "compute", "--data", folder_ / "", "--output", samples}, "--data");
   expect_kept(
