@@ -233,12 +233,15 @@ HostedPlan hosted_plan(const Task& task, const Plan& plan) {
     }
     const HostPoint point = host_point(sum, hbm_room_bytes(task, device) - replicas, host);
     const double on_ssd = point.ssd_bytes(sum);
-    hosted.devices.push_back(
-        {.fetch_ms = fetch_ms(sum, point, host),
-         .ssd_ms = ssd_ms(sum, point, host),
-         .host_bytes = static_cast<std::int64_t>(point.hbm.of(sum.host) - on_ssd),
-         .ssd_bytes = static_cast<std::int64_t>(on_ssd),
-         .missing_bytes = point.missing_bytes});
+    // Copies of a table that is whole in HBM in part are all of it.
+    const bool copies = task.host.policy == HostPolicy::kLru && task.host.ssd_bytes == 0;
+    const double elsewhere =
+        copies ? static_cast<double>(point.host_bytes(sum)) : point.hbm.of(sum.host);
+    hosted.devices.push_back({.fetch_ms = fetch_ms(sum, point, host),
+                              .ssd_ms = ssd_ms(sum, point, host),
+                              .host_bytes = static_cast<std::int64_t>(elsewhere - on_ssd),
+                              .ssd_bytes = static_cast<std::int64_t>(on_ssd),
+                              .missing_bytes = point.missing_bytes});
     in_hosts.push_back(point.host_bytes(sum));
     for (std::size_t s = 0; s < of_slices.size(); ++s) {
       if (point.hbm.of(of_slices[s].host) == 0.0) continue;
