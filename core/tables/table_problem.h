@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <optional>
 #include <string>
 #include <vector>
@@ -12,7 +13,10 @@ namespace neuroshard {
 /// together for a good table, of which a task may have many.
 [[nodiscard]] std::optional<std::string> problem_of(const Table& table);
 
-/// The part of it that is about Table::row_shares.
+/// Why a Table::access_histogram that somebody gives is none: its shares do not add up to 1.
+[[nodiscard]] std::optional<std::string> histogram_problem_of(
+    const std::array<double, kHistogramBins>& shares);
+/// The part of problem_of() that is about Table::row_shares.
 [[nodiscard]] std::optional<std::string> row_shares_problem_of(const std::vector<double>& shares);
 
 }  // namespace neuroshard

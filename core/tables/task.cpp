@@ -259,6 +259,13 @@ std::int64_t bytes_from_gib(double gib) {
 
 double gib_from_bytes(std::int64_t bytes) { return static_cast<double>(bytes) / kGib; }
 
+std::optional<std::string> histogram_problem_of(const std::array<double, kHistogramBins>& shares) {
+  const double sum = std::accumulate(shares.begin(), shares.end(), 0.0);
+  if (sum == 0.0 || std::fabs(sum - 1.0) <= kSumTolerance) return std::nullopt;
+  return "bin_0 to bin_16 add up to " + std::to_string(sum) +
+         "; they are shares of the rows touched and must add up to 1";
+}
+
 std::optional<std::string> row_shares_problem_of(const std::vector<double>& shares) {
   if (shares.empty()) return std::nullopt;
   if (shares.size() > kMaxRowShares) {

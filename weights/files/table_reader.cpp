@@ -15,8 +15,6 @@ namespace {
 
 constexpr double kMaxPoolingFactor = 1e9;
 constexpr double kMaxExponent = 16.0;
-/// Published histograms are rounded; their sums differ from 1 by less.
-constexpr double kSumTolerance = 1e-3;
 
 std::string_view bin_name(int bin) {
   constexpr std::array<std::string_view, kHistogramBins> kNames = {
@@ -30,7 +28,6 @@ bool read_histogram(const JsonObject& object, std::array<double, kHistogramBins>
   if (object.all_known()) return false;
   int present = 0;
   int first_missing = kHistogramBins;
-  double sum = 0.0;
   for (int bin = 0; bin < kHistogramBins; ++bin) {
     const std::optional<double> share = object.number_if_any(bin_name(bin), 0.0, 1.0);
     if (!share) {
@@ -39,16 +36,14 @@ bool read_histogram(const JsonObject& object, std::array<double, kHistogramBins>
     }
     ++present;
     histogram[static_cast<std::size_t>(bin)] = *share;
-    sum += *share;
   }
   if (present == 0) return false;
   if (first_missing < kHistogramBins) {
     throw Error(object.where() + ": the field '" + std::string(bin_name(first_missing)) +
                 "' is missing; give all of bin_0 to bin_16, or none of them");
   }
-  if (sum != 0.0 && std::fabs(sum - 1.0) > kSumTolerance) {
-    throw Error(object.where() + ": bin_0 to bin_16 add up to " + std::to_string(sum) +
-                "; they are shares of the rows touched and must add up to 1");
+  if (const std::optional<std::string> problem = histogram_problem_of(histogram)) {
+    throw Error(object.where() + ": " + *problem);
   }
   return true;
 }

@@ -17,6 +17,8 @@
 #include <vector>
 
 #include "core/base/message_text.h"
+#include "core/tables/table_problem.h"
+#include "neuroshard/error.h"
 #include "neuroshard/task.h"
 #include "neuroshard/zipf_histogram.h"
 #include "tools/python/bindings/bindings.h"
@@ -42,6 +44,9 @@ Table make_table(std::int64_t rows, int dim, double pooling_factor,
   Table table{.name = std::move(name), .rows = rows, .dim = dim, .pooling_factor = pooling_factor};
   if (access_histogram) {
     table.access_histogram = *access_histogram;
+    if (const std::optional<std::string> problem = histogram_problem_of(*access_histogram)) {
+      throw Error("access_histogram: " + *problem);
+    }
   } else {
     table.access_histogram = zipf_histogram(rows, pooling_factor, zipf_exponent);
   }
