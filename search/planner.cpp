@@ -266,7 +266,7 @@ PlanResult Planner::Impl::plan_published(const Task& task, const PlanRequest& re
 
 std::optional<PlanOutcome> Planner::Impl::plan_of_plainer_task(const Task& task,
                                                                const PlanRequest& request,
-                                                               bool alone) const {
+                                                               Effort effort, bool alone) const {
   const bool is_plain = !task.links && !task.exchange.deduplicate_by_table;
   if (is_plain || options.algorithm != Algorithm::kNeuroshard) return std::nullopt;
   Task plainer = task;
@@ -279,7 +279,7 @@ std::optional<PlanOutcome> Planner::Impl::plan_of_plainer_task(const Task& task,
   const PlanRequest half = with_half_the_time(
       {.deadline = request.deadline, .stop = request.stop, .storage = request.storage});
   try {
-    return own.for_task(plainer)->plan_anew(plainer, half, options.effort, alone);
+    return own.for_task(plainer)->plan_anew(plainer, half, effort, alone);
   } catch (const Error& error) {
     return error;  // A plan of the task itself may do without.
   }
@@ -332,7 +332,7 @@ PlanResult Planner::Impl::plan_anew(const Task& stated, const PlanRequest& reque
   if (std::optional<PlanResult> none = out_of_reach(task)) return *std::move(none);
   std::optional<Task> with_rules;
   const Task& planned = task.groups.empty() ? task : with_rules.emplace(with_rules_of_groups(task));
-  const std::optional<PlanOutcome> plainer = plan_of_plainer_task(task, request, alone);
+  const std::optional<PlanOutcome> plainer = plan_of_plainer_task(task, request, effort, alone);
   std::optional<ThreadTeam::Lease> lease;
   if (threads > 1 && !alone) lease = team().try_lease();
   ThreadTeam::Lease* const team_of_plan = lease ? &*lease : nullptr;

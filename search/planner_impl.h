@@ -105,14 +105,17 @@ struct Planner::Impl {
   /// algorithm plans it.
   [[nodiscard]] std::optional<PlanOutcome> plan_of_plainer_task(const Task& task,
                                                                 const PlanRequest& request,
-                                                                bool alone) const;
+                                                                Effort effort, bool alone) const;
   /// Puts a cheaper plan with hot rows in the place of the plan in `result`, if `task` says
   /// hot_rows; or FlexShard's tiers.
   void add_hot_rows(const Task& task, const PlanRequest& request, bool alone,
                     PlanResult& result) const;
   /// A plan of `task` with these hot rows, within half of the time that there is.
   [[nodiscard]] PlanResult plan_with(const std::vector<HotRows>& hot_rows, const Task& task,
-                                     const PlanRequest& request, bool alone) const;
+                                     const PlanRequest& request, Effort effort, bool alone) const;
+  /// As add_hot_rows(), by this effort. `task` says hot_rows, and there is a plan.
+  void choose_hot_rows(const Task& task, const PlanRequest& request, Effort effort, bool alone,
+                       PlanResult& result) const;
   /// Whether plans have hot rows where tasks say so.
   [[nodiscard]] bool may_choose_hot_rows() const {
     return options.algorithm == Algorithm::kNeuroshard && ways.replicas && !options.equal_widths;

@@ -205,7 +205,7 @@ class RowChoice {
 }  // namespace
 
 PlanResult Planner::Impl::plan_with(const std::vector<HotRows>& hot_rows, const Task& task,
-                                    const PlanRequest& request, bool alone) const {
+                                    const PlanRequest& request, Effort effort, bool alone) const {
   Plan only_hot;
   only_hot.hot_rows = hot_rows;
   const HotRowsSplit split(task, only_hot);
@@ -216,8 +216,7 @@ PlanResult Planner::Impl::plan_with(const std::vector<HotRows>& hot_rows, const 
   const DeduplicatedTask deduplicated(parts);
   const PlanRequest half = with_half_the_time(
       {.deadline = request.deadline, .stop = request.stop, .storage = request.storage});
-  PlanResult result =
-      own.for_task(parts)->plan_anew(deduplicated.task(), half, options.effort, alone);
+  PlanResult result = own.for_task(parts)->plan_anew(deduplicated.task(), half, effort, alone);
   if (result.plan) result.plan = with_hot_rows(task, hot_rows, *result.plan);
   return result;
 }
@@ -230,6 +229,31 @@ void Planner::Impl::add_hot_rows(const Task& task, const PlanRequest& request, b
     return;
   }
   if (!may_choose_hot_rows()) return;
+  choose_hot_rows(task, request, options.effort, alone, result);
+  // Hot rows are chosen beside one plan: beside that of less effort, others may be worth more.
+  const StopCondition stop(request.deadline, request.stop);
+  const PlanRequest of_less{
+      .deadline = request.deadline, .stop = request.stop, .storage = request.storage};
+  SearchStats stats = result.stats;
+  bool complete = result.complete;
+  BestPlans plans(*cpu, task, request, std::move(result));
+  const DeduplicatedTask deduplicated(task);
+  for (const Effort less : all_efforts()) {
+    if (less >= options.effort || stop.reached()) break;
+    PlanResult other = plan_anew(deduplicated.task(), with_half_the_time(of_less), less, alone);
+    if (other.plan) choose_hot_rows(task, of_less, less, alone, other);
+    add_work(stats, other.stats);
+    complete = complete && other.complete;
+    if (other.plan) plans.consider(*std::move(other.plan));
+  }
+  stats.search_ms = plans.elapsed_ms();
+  result = plans.take();
+  result.stats = std::move(stats);
+  result.complete = complete && !stop.reached();
+}
+
+void Planner::Impl::choose_hot_rows(const Task& task, const PlanRequest& request, Effort effort,
+                                    bool alone, PlanResult& result) const {
   const StopCondition stop(request.deadline, request.stop);
   if (stop.reached()) {
     result.complete = false;
@@ -246,7 +270,7 @@ void Planner::Impl::add_hot_rows(const Task& task, const PlanRequest& request, b
     std::vector<HotRows> chosen =
         RowChoice(*cpu, task, tables, plans.best(), charge_ms, kMostLogLookups, stop).chosen();
     if (chosen.empty() || chosen == planned) break;
-    PlanResult other = plan_with(chosen, task, request, alone);
+    PlanResult other = plan_with(chosen, task, request, effort, alone);
     add_work(stats, other.stats);
     complete = complete && other.complete;
     if (!other.plan) break;

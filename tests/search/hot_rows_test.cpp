@@ -104,8 +104,9 @@ TEST(HotRows, AreKeptOfTablesThatWereReplicas) {
 }
 
 // The plan without them is a start.
-TEST(HotRows, NeverMakePlansDearer) {
+TEST(HotRows, NeverMakePlansDearerAndNoMoreEffortDoes) {
   const Planner planner(builtin_weights(), {.threads = 1});
+  const Planner fast(builtin_weights(), {.effort = Effort::kFast, .threads = 1});
   int kept = 0;
   for (const std::uint64_t seed : testing::Seeds(testing::drawn_tasks(40))) {
     Task task = testing::random_task_of_all_kinds(seed);
@@ -123,6 +124,7 @@ TEST(HotRows, NeverMakePlansDearer) {
     ASSERT_EQ(usual.plan.has_value(), hot.plan.has_value());
     if (!usual.plan) continue;
     EXPECT_LE(hot.cost.cost_ms, usual.cost.cost_ms);
+    EXPECT_LE(hot.cost.cost_ms, fast.plan(task).cost.cost_ms);
     EXPECT_TRUE(check_plan(*hot.plan, task).empty());
     EXPECT_EQ(planner.simulate(task, *hot.plan).cost_ms, hot.cost.cost_ms);
     if (hot.plan->hot_rows.empty()) continue;
