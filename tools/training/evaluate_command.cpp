@@ -138,6 +138,9 @@ int evaluate_compute_command(const EvaluateCommand& command, Console& console) {
   const LoadedModels loaded = load_models(command.models);
   const ComputeSamples samples =
       read_samples_to_predict(command.folders(), loaded.models.compute.any_batch());
+  if (samples.size() == 0) {
+    throw Error("--data: there are no samples; collect some, or name other folders");
+  }
   const auto backend = make_cpu_backend(loaded.models);
   const Evaluated evaluated{"compute", 0, {evaluate_compute(*backend, samples)}};
   report(command, loaded.origin, std::span(&evaluated, 1), scatter, console);
