@@ -148,8 +148,10 @@ int plan_resumably(const PlanCommand& command, const LoadedTasks& loaded, const 
       missing.push_back(i);
       continue;
     }
-    const std::string where = command.output + ": line " + std::to_string(i + 1);
-    for (const PlanRecord& record : parse_plans(*lines.lines()[i], where)) end.count(record);
+    for (PlanRecord& record : parse_plans(*lines.lines()[i], command.output)) {
+      record.where = command.output + ": line " + std::to_string(i + 1);
+      end.count(record);
+    }
   }
   if (missing.size() < loaded.tasks.size()) {
     console.err << "neuroshard: " << printable(command.output) << ": going on after "
