@@ -76,6 +76,7 @@ def test_devices_that_differ_and_rules_come_from_files(tmp_path: Path) -> None:
         ({"dim": 30}, "multiple of 4"),
         ({"pooling_factor": math.nan}, "pooling_factor is nan"),
         ({"access_histogram": [-1.0] + [0.0] * 16}, "bin_0 is -1"),
+        ({"access_histogram": [0.5] * 17}, "bin_16 add up to 8.5"),
         ({"row_shares": [0.5, 0.25]}, "row_shares add up to 0.75"),
         ({"replica_gradients": "sparse"}, "use one of dense, touched"),
         ({"features": 0.0}, "features is 0; give a number above 0"),

@@ -44,9 +44,6 @@ Table make_table(std::int64_t rows, int dim, double pooling_factor,
   Table table{.name = std::move(name), .rows = rows, .dim = dim, .pooling_factor = pooling_factor};
   if (access_histogram) {
     table.access_histogram = *access_histogram;
-    if (const std::optional<std::string> problem = histogram_problem_of(*access_histogram)) {
-      throw Error("access_histogram: " + *problem);
-    }
   } else {
     table.access_histogram = zipf_histogram(rows, pooling_factor, zipf_exponent);
   }
@@ -66,6 +63,11 @@ Table make_table(std::int64_t rows, int dim, double pooling_factor,
     }
   }
   validate(table, table.name.empty() ? "table" : "table " + table.name);
+  if (access_histogram) {
+    if (const std::optional<std::string> problem = histogram_problem_of(*access_histogram)) {
+      throw Error("access_histogram: " + *problem);
+    }
+  }
   return table;
 }
 
