@@ -217,9 +217,9 @@ std::string splits_line(const Task& given, const Plan& plan) {
   }
   return listed_tables(counted_splits(given, plan) + ":", split_tables, [&](int table) {
     const Pieces& of_table = pieces.at(table);
-    const std::string text = table_label(task, table) + " in " + format_count(of_table.slices);
-    if (of_table.row_blocks == 0) return text;
-    return text + " (" + counted(of_table.row_blocks, "row block") + ")";
+    std::string text = table_label(task, table) + " in " + format_count(of_table.slices);
+    if (of_table.row_blocks > 0) text += " (" + counted(of_table.row_blocks, "row block") + ")";
+    return text;
   });
 }
 

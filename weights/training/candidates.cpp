@@ -26,6 +26,7 @@ std::vector<TestResult> held_back(const Calibration& calibration,
     predicted = predicted.subspan(costs);
   }
   std::vector<TestResult> tests;
+  tests.reserve(by_devices.size());
   for (auto& [devices, test] : by_devices) {
     tests.push_back(
         test_result(devices, std::move(test.measured_ms), std::move(test.predicted_ms)));
