@@ -39,8 +39,8 @@ std::optional<Task> on_least_devices(const Task& task) {
   return least;
 }
 
-/// Whether all devices together have too little memory, whatever is deduplicated or hot: buffers of
-/// such tables may be smaller.
+/// Whether all devices together have too little memory. That is not known where plans may
+/// deduplicate tables or keep hot rows, whose buffers are smaller.
 bool lack_memory(const Task& task) {
   if (task.exchange.deduplicate_by_table || task.exchange.hot_rows) return false;
   return total_bytes(task) > total_room_bytes(task);

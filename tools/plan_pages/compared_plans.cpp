@@ -60,8 +60,8 @@ class Places {
   std::vector<std::set<Place>> of_;
 };
 
-/// [tables of `task`]: the table of `other` with the same name. Of several with one name, the first
-/// is the first, as re-planning has it.
+/// [tables of `task`]: the table of `other` with the same name; of several with one name, the first
+/// is the first.
 std::vector<std::optional<std::size_t>> matched_tables(const Task& task, const Task& other) {
   std::map<std::string, std::vector<std::size_t>> named;
   for (std::size_t i = other.tables.size(); i-- > 0;) named[other.tables[i].name].push_back(i);
