@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <optional>
+
 #include "golden.h"
 #include "hosted_task.h"
 #include "neuroshard/plan_check.h"
@@ -32,7 +34,7 @@ TEST(WhatIf, OutcomesAreThoseOfThePlanner) {
   for (const std::size_t i : {0U, 1U, 3U}) {
     SCOPED_TRACE(i);
     task.devices = variants[i].devices;
-    task.memory_bytes = variants[i].memory_bytes;
+    task.memory_bytes = variants[i].memory_bytes.value();
     const PlanResult expected = fast_planner().plan(task);
     ASSERT_TRUE(outcomes[i]);
     EXPECT_EQ(outcomes[i]->plan, expected.plan);
@@ -62,7 +64,7 @@ TEST(WhatIf, MoreMemoryIsNeverDearer) {
       ASSERT_TRUE(outcomes[i]);
       if (outcomes[i]->plan) {
         Task with = task;
-        with.memory_bytes = variants[i].memory_bytes;
+        with.memory_bytes = variants[i].memory_bytes.value();
         EXPECT_THAT(check_plan(*outcomes[i]->plan, with), IsEmpty());
         EXPECT_FALSE(outcomes[i]->infeasible);
         const PlanResult alone = planner.plan(with);
@@ -144,10 +146,27 @@ TEST(WhatIf, ListedDevicesKeepTheirMemoryUnlessItIsStated) {
   task.device_list.assign(static_cast<std::size_t>(task.devices),
                           {.memory_bytes = task.memory_bytes});
   task.device_list[1].memory_bytes = task.memory_bytes / 4;
-  EXPECT_EQ(task_with(task, {task.devices, task.memory_bytes, 100}).device_list[1].memory_bytes,
+  EXPECT_EQ(task_with(task, {task.devices, std::nullopt, 100}).device_list[1].memory_bytes,
             task.memory_bytes / 4);
+  EXPECT_EQ(task_with(task, {task.devices, task.memory_bytes}).device_list[1].memory_bytes,
+            task.memory_bytes);
   EXPECT_EQ(task_with(task, {task.devices, 2 * task.memory_bytes}).device_list[1].memory_bytes,
             2 * task.memory_bytes);
+}
+
+TEST(WhatIf, PlansFitTheMemoryThatIsAskedFor) {
+  Task task = golden_task("4gpu_dim64", 3);
+  task.device_list.assign(static_cast<std::size_t>(task.devices), {.memory_bytes = 8 * kGiB});
+  const std::int64_t little = 1 << 20;
+  for (const std::int64_t stated : {std::int64_t{0}, little}) {
+    task.memory_bytes = stated;
+    const std::vector<TaskVariant> variants = {
+        {task.devices}, {task.devices, little}, {task.devices, little + 1000}};
+    const std::vector<PlanOutcome> outcomes = plan_variants(fast_planner(), task, variants);
+    EXPECT_TRUE(outcomes[0].has_plan());
+    EXPECT_FALSE(outcomes[1].has_plan());
+    EXPECT_FALSE(outcomes[2].has_plan());
+  }
 }
 
 TEST(WhatIf, NoVariantsNoOutcomes) {

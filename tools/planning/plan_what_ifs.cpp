@@ -27,7 +27,11 @@ std::vector<TaskVariant> variants_of(const TaskOptions& options, const Task& tas
   std::vector<TaskVariant> variants;
   for (const std::optional<std::int64_t> host : hosts) {
     for (const std::int64_t memory_bytes : sizes) {
-      for (const int count : devices) variants.push_back({count, memory_bytes, host});
+      for (const int count : devices) {
+        const bool as_listed =
+            options.memory_gb.empty() && count == task.devices && !task.device_list.empty();
+        variants.push_back({count, as_listed ? std::nullopt : std::optional(memory_bytes), host});
+      }
     }
   }
   return variants;

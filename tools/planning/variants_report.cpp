@@ -66,7 +66,8 @@ void add_plan(Json& json, const Plan& plan) {
 }
 
 Json variant_json(const TaskVariant& variant, const PlanOutcome& outcome) {
-  Json json = {{"devices", variant.devices}, {"memory_gb", stated_gib(variant.memory_bytes)}};
+  Json json = {{"devices", variant.devices}};
+  if (variant.memory_bytes) json["memory_gb"] = stated_gib(*variant.memory_bytes);
   if (variant.host_bytes) json["host_gb"] = stated_gib(*variant.host_bytes);
   if (!outcome.has_plan()) {
     json["error"] = {{"kind", error_kind_of(outcome)}, {"message", reason_of(outcome)}};
@@ -90,9 +91,8 @@ std::string host_text(const TaskVariant& variant) {
   return ", hosts of " + format_bytes(*variant.host_bytes);
 }
 
-/// 0: the task states that of each device.
-std::string memory_text(std::int64_t bytes) {
-  return bytes > 0 ? format_bytes(bytes) : "their memory";
+std::string memory_text(std::optional<std::int64_t> bytes) {
+  return bytes ? format_bytes(*bytes) : "their memory";
 }
 
 std::string memory_text(const TaskVariant& variant) {
@@ -101,7 +101,8 @@ std::string memory_text(const TaskVariant& variant) {
 
 /// Indices of `variants`, fewest devices and least memory first; of equals, the first alone.
 std::vector<std::size_t> by_size(std::span<const TaskVariant> variants) {
-  std::map<std::tuple<int, std::int64_t, std::optional<std::int64_t>>, std::size_t> first;
+  std::map<std::tuple<int, std::optional<std::int64_t>, std::optional<std::int64_t>>, std::size_t>
+      first;
   for (std::size_t i = 0; i < variants.size(); ++i) {
     const auto& [devices, memory_bytes, host_bytes] = variants[i];
     first.try_emplace({devices, memory_bytes, host_bytes}, i);
@@ -222,7 +223,7 @@ std::string variants_chart(const VariantsReport& report) {
   };
   const bool over_devices = several(&TaskVariant::devices);
   const bool over_memory = !over_devices && several(&TaskVariant::memory_bytes);
-  std::map<std::tuple<int, std::int64_t, std::int64_t>, charts::Series> lines;
+  std::map<std::tuple<int, std::optional<std::int64_t>, std::int64_t>, charts::Series> lines;
   for (const std::size_t i : by_size(report.variants)) {
     const auto& [devices, memory_bytes, host_bytes] = report.variants[i];
     const PlanOutcome& outcome = report.outcomes[i];
@@ -237,7 +238,7 @@ std::string variants_chart(const VariantsReport& report) {
     } else if (over_memory) {
       charts::Series& line = lines[{devices, 0, host}];
       line.name = count + host_text(report.variants[i]);
-      line.points.emplace_back(gib_from_bytes(memory_bytes), cost_ms);
+      line.points.emplace_back(gib_from_bytes(memory_bytes.value_or(0)), cost_ms);
     } else {
       charts::Series& line = lines[{devices, memory_bytes, 0}];
       line.name = count + " of " + memory_text(memory_bytes);

@@ -17,8 +17,8 @@ namespace neuroshard {
 /// lists, they have the base loads that it lists.
 struct TaskVariant {
   int devices = 0;
-  /// Memory of one device. Task::memory_bytes: each device has what the task says.
-  std::int64_t memory_bytes = 0;
+  /// Memory of one device. Nothing: each has what the task says.
+  std::optional<std::int64_t> memory_bytes{};
   /// As HostMemory::bytes: of each device or node. 0: HBM alone. Nothing: what the task has.
   std::optional<std::int64_t> host_bytes{};
 };

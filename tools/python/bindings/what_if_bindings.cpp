@@ -19,9 +19,9 @@ namespace {
 namespace nb = nanobind;
 using nb::literals::operator""_a;
 
-/// Their number, bytes of one, and if given those of its host.
-using Devices =
-    std::variant<std::tuple<int, std::int64_t>, std::tuple<int, std::int64_t, std::int64_t>>;
+/// Their number, bytes of one if they are not the task's, and if given those of its host.
+using Devices = std::variant<std::tuple<int, std::optional<std::int64_t>>,
+                             std::tuple<int, std::optional<std::int64_t>, std::int64_t>>;
 
 nb::list plan_variants(const PythonPlanner& planner, const std::shared_ptr<NamedTask>& task,
                        const std::vector<Devices>& variants, std::optional<double> deadline_ms) {
@@ -48,14 +48,16 @@ nb::list plan_variants(const PythonPlanner& planner, const std::shared_ptr<Named
 }  // namespace
 
 void bind_what_ifs(nb::class_<PythonPlanner>& planner) {
-  planner.def("plan_variants", &plan_variants, "task"_a, "variants"_a, nb::kw_only(),
-              "deadline_ms"_a = nb::none(),
-              nb::sig("def plan_variants(self, task: Task, variants: "
-                      "collections.abc.Sequence[tuple[int, int] | tuple[int, int, int]], *, "
-                      "deadline_ms: float | None = None) -> list[PlanResult | Exception]"),
-              "Plans `task` on other devices: a result for each (devices, bytes of one device) of "
-              "`variants`, or (devices, bytes of one device, bytes of host memory) with "
-              "HostMemory.bytes in place of the task's. More memory never costs more.");
+  planner.def(
+      "plan_variants", &plan_variants, "task"_a, "variants"_a, nb::kw_only(),
+      "deadline_ms"_a = nb::none(),
+      nb::sig("def plan_variants(self, task: Task, variants: "
+              "collections.abc.Sequence[tuple[int, int | None] | tuple[int, int | None, int]], "
+              "*, deadline_ms: float | None = None) -> list[PlanResult | Exception]"),
+      "Plans `task` on other devices: a result for each (devices, bytes of one device) of "
+      "`variants`, or (devices, bytes of one device, bytes of host memory) with "
+      "HostMemory.bytes in place of the task's. None: each device has what the task says. More "
+      "memory never costs more.");
 }
 
 }  // namespace neuroshard::python
