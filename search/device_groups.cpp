@@ -5,6 +5,7 @@
 
 #include "core/base/message_text.h"
 #include "core/models/link_rates.h"
+#include "core/tables/host_shares.h"
 #include "core/tables/table_rules.h"
 #include "neuroshard/error.h"
 
@@ -68,7 +69,7 @@ std::vector<Device> devices_of_group(const Task& task, const DeviceGroups& group
 
 void require_groups(const Task& task, const DeviceGroups& groups) {
   const std::string of_size =
-      "groups of " + counted(static_cast<std::uint64_t>(std::max(0, groups.size)), "device");
+      "groups of " + std::to_string(groups.size) + (groups.size == 1 ? " device" : " devices");
   if (groups.size < 1 || task.devices % groups.size != 0) {
     throw Error(of_size + " do not divide the " + std::to_string(task.devices) +
                 " of the task; give a divisor of them");
@@ -120,6 +121,7 @@ Task task_of_group(const Task& task, const DeviceGroups& groups, const NodeNetwo
   }
   const Peers peers = peers_in(devices_in_node(task), task, groups);
   group.devices_per_node = peers.of_group;
+  share_host_memory(group, peers.averaged);
   NodeLinks links = links_in_parts(task, network, peers.averaged);
   links.levels = levels_of(task, groups, &Peers::of_group, groups.size);
   // Where groups fill nodes, or lie within one that shares nothing, the models know them as they

@@ -31,6 +31,12 @@ void set_host_memory(Task& task, std::int64_t host_bytes) {
   }
 }
 
+void share_host_memory(Task& task, int parts) {
+  if (!task.host.of_node) return;
+  task.host.bytes /= parts;
+  for (Device& device : task.device_list) device.host_bytes /= parts;
+}
+
 std::int64_t even_host_bytes(const Task& task, std::size_t device) {
   const std::int64_t bytes = stated_host(task, device).bytes;
   return task.host.of_node ? bytes / std::min(task.devices_per_node, task.devices) : bytes;

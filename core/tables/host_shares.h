@@ -21,6 +21,9 @@ namespace neuroshard {
 /// As the task states it for all devices, and for this one.
 [[nodiscard]] HostMemory stated_host(const Task& task, std::size_t device);
 
+/// Leaves each of so many parts of a node an equal part of the memory that its devices share.
+void share_host_memory(Task& task, int parts);
+
 /// Host memory of a device: an equal part of its node's, if that is stated.
 [[nodiscard]] std::int64_t even_host_bytes(const Task& task, std::size_t device);
 

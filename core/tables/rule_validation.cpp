@@ -154,7 +154,8 @@ void validate_device_list(const Task& task, const std::string& where) {
   const std::string opening = where.empty() ? "" : where + ": ";
   if (list.size() != static_cast<std::size_t>(task.devices)) {
     throw Error(opening + "devices is " + std::to_string(task.devices) + ", but " +
-                counted(list.size(), "device") + " are listed; give as many");
+                counted(list.size(), "device") + (list.size() == 1 ? " is" : " are") +
+                " listed; give as many");
   }
   for (std::size_t i = 0; i < list.size(); ++i) {
     const Device& device = list[i];

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <cstdint>
 
 #include "golden.h"
 #include "message_of.h"
@@ -19,6 +20,7 @@ using testing::golden_task;
 using ::testing::HasSubstr;
 using testing::message_of;
 
+constexpr std::int64_t kGiB = std::int64_t{1} << 30;
 constexpr NodeNetwork kNodesOfEight{.devices_per_node = 8,
                                     .links = {.in_node_gb_s = 300.0, .between_nodes_gb_s = 25.0}};
 
@@ -66,6 +68,21 @@ TEST(DeviceGroups, ShareWhatNodesHaveTogether) {
   const Task within = task_of_group(task, {4, GroupLayout::kConsecutive}, network);
   ASSERT_TRUE(within.links);
   EXPECT_EQ(within.links->node_gb_s, 40.0);
+}
+
+TEST(DeviceGroups, ShareTheHostMemoryOfANode) {
+  Task task = grouped_task(16);
+  task.host = {.bytes = 16 * kGiB, .link_gb_s = 25.0, .of_node = true};
+  const auto host_bytes = [&](int size) {
+    return task_of_group(task, {size, GroupLayout::kConsecutive}, kNodesOfEight).host.bytes;
+  };
+  EXPECT_EQ(host_bytes(8), 16 * kGiB);
+  EXPECT_EQ(host_bytes(2), 4 * kGiB);
+  task.device_list.assign(16, {.memory_bytes = task.memory_bytes, .host_bytes = 8 * kGiB});
+  const Task listed = task_of_group(task, {2, GroupLayout::kConsecutive}, kNodesOfEight);
+  EXPECT_EQ(listed.device_list[1].host_bytes, 2 * kGiB);
+  task.host.of_node = false;
+  EXPECT_EQ(host_bytes(2), 16 * kGiB);
 }
 
 /// In blocks of 32 devices.

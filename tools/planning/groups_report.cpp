@@ -4,6 +4,8 @@
 #include <nlohmann/json.hpp>
 #include <span>
 
+#include "core/base/message_text.h"
+#include "core/tables/host_memory_fields.h"
 #include "core/tables/node_link_fields.h"
 #include "neuroshard/plan_file.h"
 #include "tools/charts/line_chart.h"
@@ -21,6 +23,23 @@ std::string iterations_text(const GroupsPlan& plan) {
   return plan.iterations == 0.0 ? "-" : format_number(plan.iterations, 0);
 }
 
+/// That of nodes.
+std::string host_option(const HostMemory& host) {
+  std::vector<std::string> fields;
+  const auto add = [&](const char* name, const std::string& value) {
+    fields.push_back(std::string(name) + '=' + value);
+  };
+  add(kHostNodeGbField, shortest_text(gib_from_bytes(host.bytes)));
+  add(kHostLinkField, shortest_text(host.link_gb_s));
+  add(kHostPolicyField, std::string(name_of(host.policy)));
+  if (host.prefetch) fields.emplace_back(kHostPrefetchField);
+  if (host.ssd_bytes > 0) {
+    add(kSsdGbField, shortest_text(gib_from_bytes(host.ssd_bytes)));
+    add(kSsdRateField, shortest_text(host.ssd_gb_s));
+  }
+  return joined(fields, ",");
+}
+
 /// Options that tell other commands of one group; none if its devices are listed.
 std::string options_of(const GroupsReport& report, const Task& group) {
   if (!group.device_list.empty()) return {};
@@ -29,6 +48,7 @@ std::string options_of(const GroupsReport& report, const Task& group) {
   if (group.devices_per_node != report.task.devices_per_node) {
     text += " --devices-per-node " + std::to_string(group.devices_per_node);
   }
+  if (group.host != report.task.host) text += " --host-memory " + host_option(group.host);
   if (!group.links || group.links == report.task.links) return text;
   for (const auto& [name, gb_s] : kNodeLinkFields) {
     if ((*group.links).*gb_s == 0.0) continue;
@@ -106,6 +126,9 @@ std::string groups_page(const GroupsReport& report, const TextStyle& style) {
     const std::string options = options_of(report, result.plans[*result.best].task);
     if (!options.empty()) {
       add("a group", "for other commands, one of the cheapest is: " + options);
+      if (!report.task.tables.empty() && report.task.tables.front().memory.batch_size == 0) {
+        add("note", "the task states no batch_size; with the option, buffers count, too");
+      }
     }
   }
   for (const std::string& left_out : result.left_out) add("left out", printable(left_out));

@@ -32,8 +32,8 @@ Outcome groups_of(std::vector<std::string> more, const char* memory_gb = "4") {
 }
 
 /// Options of a group tell other commands of it.
-void expect_priced_alike(const json& group, const std::string& plan) {
-  std::vector<std::string> args = {"4"};
+void expect_priced_alike(const json& group, const std::string& plan, const char* memory_gb = "4") {
+  std::vector<std::string> args = {memory_gb};
   std::istringstream words(group["options"].get<std::string>());
   for (std::string word; words >> word;) args.push_back(word);
   args.insert(args.end(), {"--plan", plan, "--format", "json"});
@@ -52,6 +52,20 @@ TEST(GroupsCommand, OptionsTellLevelsOfLinks) {
   const json group = json::parse(outcome.out)["groups"][0];
   EXPECT_THAT(group["options"].get<std::string>(), HasSubstr("--link-levels 2:5"));
   expect_priced_alike(group, plan);
+}
+
+TEST(GroupsCommand, OptionsTellTheHostMemoryOfAGroup) {
+  const TemporaryFolder folder;
+  const std::string plan = folder / "plan.json";
+  const Outcome outcome =
+      groups_of({"--sizes", "2", "--host-memory", "node_gb=6,link_gb_s=25,policy=static",
+                 "--format", "json", "--plan-output", plan},
+                "0.3");
+  ASSERT_EQ(outcome.code, kExitOk) << outcome.err;
+  const json group = json::parse(outcome.out)["groups"][0];
+  EXPECT_THAT(group["options"].get<std::string>(),
+              HasSubstr("--host-memory node_gb=3,link_gb_s=25,policy=static"));
+  expect_priced_alike(group, plan, "0.3");
 }
 
 TEST(GroupsCommand, WritesSizesAChartAndAPlanThatIsPricedAlike) {
@@ -81,6 +95,7 @@ TEST(GroupsCommand, ShowsATable) {
   EXPECT_THAT(outcome.out, HasSubstr("averaging ms"));
   EXPECT_THAT(outcome.out, HasSubstr("cheapest"));
   EXPECT_THAT(outcome.out, HasSubstr("--batch-size"));
+  EXPECT_THAT(outcome.out, HasSubstr("buffers count"));
   EXPECT_THAT(outcome.out, Not(HasSubstr("interleaved")));
   EXPECT_EQ(lines_of(groups_of({"--sizes", "4", "--format", "jsonl"}).out).size(), 2U);
 }
