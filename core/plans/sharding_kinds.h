@@ -11,6 +11,8 @@ namespace neuroshard {
 struct HeldSlice {
   TableSlice slice;
   int device = 0;
+
+  bool operator==(const HeldSlice&) const = default;
 };
 
 /// [tables of `task`]: all slices of each.

@@ -2,13 +2,36 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <tuple>
+#include <utility>
+#include <vector>
 
+#include "core/plans/sharding_kinds.h"
 #include "neuroshard/simulator.h"
+#include "search/canonical_task.h"
 
 namespace neuroshard {
 
 // Costs closer than that are equal to models whose errors are some tenths of a percent.
 static constexpr double kTellApart = 1e-4;
+
+/// Whether all devices hold the same, however it is listed.
+static bool hold_the_same(const Plan& one, const Plan& other) {
+  const auto held = [](const Plan& plan) {
+    std::vector<HeldSlice> slices;
+    for (std::size_t device = 0; device < plan.shards.size(); ++device) {
+      for (const int slice : plan.shards[device]) {
+        slices.push_back({plan.slices[static_cast<std::size_t>(slice)], static_cast<int>(device)});
+      }
+    }
+    std::ranges::sort(slices, {}, [](const HeldSlice& one) {
+      return std::tuple(one.device, one.slice.table, one.slice.first_column, one.slice.first_row);
+    });
+    return slices;
+  };
+  return one.replicas == other.replicas && one.deduplicated == other.deduplicated &&
+         one.hot_rows == other.hot_rows && held(one) == held(other);
+}
 
 BestPlans::BestPlans(const Backend& backend, const Task& task, const PlanRequest& request,
                      PlanResult known)
@@ -30,7 +53,8 @@ double BestPlans::charge_ms(const Plan& plan) const {
   return storage.ms(std::ranges::max(stored_bytes(storage, task_, plan)));
 }
 
-void BestPlans::consider(Plan plan) {
+void BestPlans::consider(Plan considered) {
+  Plan plan = in_normal_form(task_, std::move(considered));
   PlanCost cost = simulate(backend_, task_, plan);
   if (!cost.fits_memory) return;
   const double ms = compared_ms(plan, cost);
@@ -48,7 +72,7 @@ void BestPlans::consider(Plan plan) {
   }
   // It may have been an alternative so far.
   std::erase_if(best_.alternatives,
-                [&](const CostedPlan& other) { return other.plan == *best_.plan; });
+                [&](const CostedPlan& other) { return hold_the_same(other.plan, *best_.plan); });
   if (request_.on_improvement) {
     request_.on_improvement(
         {.plan = *best_.plan, .cost = best_.cost, .elapsed_ms = elapsed_ms(), .stage = stage_});
@@ -57,14 +81,14 @@ void BestPlans::consider(Plan plan) {
 
 void BestPlans::consider_plainer(const Plan& plan) {
   consider(plan);
-  best_is_plainer_ = best_.plan == plan;
+  best_is_plainer_ = best_is_plainer_ || (best_.plan && hold_the_same(*best_.plan, plan));
 }
 
 void BestPlans::keep_alternative(CostedPlan plan) {
   const auto wanted = static_cast<std::size_t>(request_.alternatives);
   std::vector<CostedPlan>& kept = best_.alternatives;
-  if (std::ranges::any_of(kept, [&](const CostedPlan& one) { return one.plan == plan.plan; }) ||
-      plan.plan == best_.plan) {
+  const auto is_known = [&](const CostedPlan& one) { return hold_the_same(one.plan, plan.plan); };
+  if (wanted == 0 || hold_the_same(plan.plan, *best_.plan) || std::ranges::any_of(kept, is_known)) {
     return;
   }
   const auto place = std::ranges::upper_bound(

@@ -118,7 +118,7 @@ std::optional<Plan> Portfolio::start(const Consider& consider, SearchStats& stat
     }
     rungs.insert(rungs.begin(), chain.settled_rungs().begin(), chain.settled_rungs().end());
     if (chain.best() != nullptr) {
-      consider(in_normal_form(task, canonical.plan_of_listed(*chain.best())));
+      consider(canonical.plan_of_listed(*chain.best()));
     }
     add_work_of(chain, stats);
   };
@@ -130,7 +130,7 @@ std::optional<Plan> Portfolio::start(const Consider& consider, SearchStats& stat
   std::ranges::stable_sort(rungs, {}, &Chain::Settled::cost_ms);
   for (Chain::Settled& rung : rungs) {
     rung.plan = canonical.plan_of_listed(rung.plan);
-    if (alternatives) consider(in_normal_form(task, rung.plan));
+    if (alternatives) consider(rung.plan);
   }
   for (Chain::Settled& rung : rungs) {
     if (rung.rung != rungs.front().rung) return std::move(rung.plan);
@@ -174,8 +174,7 @@ void Portfolio::improve(std::span<const Plan> plans, const Consider& consider,
     if (chain.best() == nullptr || !(chain.best_ms() < best_ms)) return;
     best_ms = chain.best_ms();
     best = chain.best();
-    Plan plan = canonical.plan_of_listed(*best);
-    consider(moves != nullptr ? std::move(plan) : in_normal_form(task, std::move(plan)));
+    consider(canonical.plan_of_listed(*best));
   };
   std::vector<double> reports_ms;
   const auto gains = [&] {

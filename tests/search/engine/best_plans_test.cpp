@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <vector>
 
 #include "neuroshard/simulator.h"
@@ -61,6 +62,32 @@ TEST(BestPlans, OthersGiveWayToAnyThatIsCheaper) {
     EXPECT_EQ(found.best().plan, plan);
   }
   EXPECT_EQ(found.best().alternatives.size(), 1U);
+}
+
+TEST(BestPlans, AlternativesArePlacedOtherwiseAndNotJustListedSo) {
+  const Task task = nearly_equal_tables();
+  const CpuBackend backend = testing::cpu_backend_of(builtin_weights());
+  const PlanRequest request{.alternatives = 3};
+  BestPlans found(backend, task, request);
+  for (const auto& shards : {std::vector<std::vector<int>>{{0, 1, 2}, {3, 4}},
+                             std::vector<std::vector<int>>{{2, 0, 1}, {3, 4}},
+                             std::vector<std::vector<int>>{{0, 1, 2, 3}, {4}},
+                             std::vector<std::vector<int>>{{3, 1, 0, 2}, {4}}}) {
+    found.consider({.slices = whole_tables(task), .shards = shards});
+  }
+  EXPECT_EQ(found.best().alternatives.size(), 1U);
+}
+
+TEST(BestPlans, SlicesHaveTheNumbersOfPlanFiles) {
+  const Task task = nearly_equal_tables();
+  const CpuBackend backend = testing::cpu_backend_of(builtin_weights());
+  Plan reversed{.slices = whole_tables(task), .shards = {{0, 1, 2}, {3, 4}}};
+  std::ranges::reverse(reversed.slices);
+  const PlanRequest request;
+  BestPlans found(backend, task, request);
+  found.consider(reversed);
+  EXPECT_EQ(found.best().plan->slices, whole_tables(task));
+  EXPECT_EQ(found.best().plan->shards, (std::vector<std::vector<int>>{{4, 3, 2}, {1, 0}}));
 }
 
 }  // namespace
