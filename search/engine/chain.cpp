@@ -144,6 +144,22 @@ void Chain::run(std::uint64_t edits, const StopCondition& stop) {
   }
 }
 
+void Chain::follow(const Chain& other) {
+  if (!(other.current_ms_ < current_ms_)) return;
+  // Starts may differ in tables that stay as they are, and a chain that was stopped has none.
+  if (state_.tables() != other.state_.tables() || state_.fixed() != other.state_.fixed()) return;
+  Edit edit;
+  for (const int t : state_.tables()) {
+    const std::vector<int>& here = state_.of_table(t);
+    edit.out.insert(edit.out.end(), here.begin(), here.end());
+    for (const int id : other.state_.of_table(t)) edit.in.push_back(other.state_.slice(id));
+  }
+  prices_.apply(edit);
+  prices_.price_state();
+  current_ms_ = state_.sums.cost_ms;
+  keep_if_best();
+}
+
 void Chain::search_neighbourhoods(std::uint64_t edits, const StopCondition& stop) {
   if (state_.tables().empty() || ways_.devices() < 2 || !state_.is_whole()) return;
   if (!prices_.models().symmetric()) return;

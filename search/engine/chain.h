@@ -53,6 +53,8 @@ class Chain {
 
   /// Goes on until so many edits have been looked at in all, or `stop` is reached.
   void run(std::uint64_t edits, const StopCondition& stop);
+  /// Goes on from the plan of `other`, a chain of the same task and ways, if that is cheaper now.
+  void follow(const Chain& other);
   /// Goes on from the plan as it is by a TabuSearch of at most so many edits, in place of run(). Of
   /// symmetric models; with others it does nothing.
   void search_neighbourhoods(std::uint64_t edits, const StopCondition& stop);

@@ -187,6 +187,11 @@ void Portfolio::improve(std::span<const Plan> plans, const Consider& consider,
     for (const std::unique_ptr<Chain>& chain : chains) consider_best(*chain);
     reports_ms.push_back(best_ms);
     if (edits >= budget.most_edits || (edits >= budget.edits && !gains())) break;
+    // The first two chains go the same ways with more effort, which has more of them.
+    for (std::size_t i = 0; i + 1 < chains.size(); i += 2) {
+      chains[i]->follow(*chains[i + 1]);
+      chains[i + 1]->follow(*chains[i]);
+    }
   }
   if (effort == Effort::kThorough && !in_time.reached()) {
     Chain last(backend, canonical, ways, *best, {.moves = moves}, in_time);

@@ -151,6 +151,8 @@ class PlanState {
   }
   /// After an edit of few slices that leaves replicas alone.
   [[nodiscard]] std::int64_t most_stored_bytes_after(const Edit& edit) const;
+  /// Slices of tables that stay as they are.
+  [[nodiscard]] const std::vector<HeldSlice>& fixed() const { return fixed_; }
   /// All that plans have to keep to.
   [[nodiscard]] const std::vector<const PlanLimit*>& limits() const { return limits_; }
   /// Null: no plan runs.

@@ -173,6 +173,34 @@ TEST(Chain, NeedsAPlanOfAllTablesUnlessItBeginsWithALadder) {
   EXPECT_GT(planned, 0);
 }
 
+TEST(Chain, FollowsOneThatIsCheaper) {
+  int followed = 0;
+  for (const std::uint64_t seed : testing::Seeds(drawn_tasks(20))) {
+    const std::optional<Case> one = case_of(seed);
+    if (!one) continue;
+    const PlanResult start = testing::planner_of(Effort::kFast).plan(one->task);
+    if (!start.plan) continue;
+    const BundledTask canonical = canonical_task(one->task);
+    const Plan plan = canonical.plan_of_task(*start.plan);
+    const StopCondition never;
+    Chain shorter(*one->backend, canonical, {}, plan, {.number = 0}, never);
+    Chain longer(*one->backend, canonical, {}, plan, {.number = 1}, never);
+    shorter.run(1, never);
+    longer.run(20'000, never);
+    const double before_ms = shorter.best_ms();
+    shorter.follow(longer);
+    longer.follow(shorter);
+    EXPECT_LE(shorter.best_ms(), before_ms);
+    if (shorter.best() == nullptr) continue;
+    const Plan found = canonical.plan_of_listed(*shorter.best());
+    EXPECT_THAT(check_plan(found, one->task), IsEmpty());
+    const double ms = simulate(*one->backend, one->task, found).cost_ms;
+    EXPECT_NEAR(shorter.best_ms(), ms, 1e-3 * ms);
+    followed += shorter.best_ms() < before_ms ? 1 : 0;
+  }
+  EXPECT_TRUE(followed > 0 || testing::kFewTasks);
+}
+
 /// Tables of several widths fill 95 % of 8 devices.
 Task full_task(std::uint64_t seed) {
   constexpr std::array kDims = {8, 16, 32, 64, 128, 256};
