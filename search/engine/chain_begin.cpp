@@ -40,8 +40,9 @@ constexpr std::size_t kFewestAnnealed = 200;
 constexpr std::size_t kMostAnnealed = 1500;
 constexpr double kHottestCuts = 0.01;  // First temperature, a share of the cost.
 constexpr double kTwoTables = 0.3;     // Share of the draws that cut two tables otherwise.
-// One of so many of them is placed in small shards, too.
-constexpr std::size_t kRungsOfSmallShards = 8;
+// One of so many of them is placed in small and in narrow shards, too.
+constexpr std::size_t kRungsOfOtherShards = 8;
+constexpr double kWorstOtherShards = 1.1;  // Over the cheapest rung's cost.
 constexpr std::size_t kClimbs = 6;  // So many rungs, which differ in ways, are cut otherwise.
 // By turns: those cuts first that estimates see as alike, and those of heavy tables. The latter
 // make room, too.
@@ -261,18 +262,24 @@ void Chain::try_ladder(const StopCondition& stop) {
     return climbed(ladder, built, {kDoubts[i % kDoubts.size()], std::min(builds, kMostBuilds)},
                    stop);
   };
-  Built first = climb(to_climb.front(), 0);
-  if (first.cost_ms < rungs.front().cost_ms) rungs.insert(rungs.begin(), std::move(first));
+  Built cheapest = climb(to_climb.front(), 0);
+  if (cheapest.cost_ms < rungs.front().cost_ms) {
+    rungs.insert(rungs.begin(), std::move(cheapest));
+  }
   const std::size_t few = std::min(rungs.size(), order_.rungs);
   settle_rungs({rungs.data(), few}, 0, stop);
-  const std::vector<WayLadder::Rung> small = ladder.in_small_shards(
-      std::span(of_ladder).first((of_ladder.size() - 1) / kRungsOfSmallShards + 1), stop);
-  if (const std::vector<Built> of_small = build_rungs(small, stop); !of_small.empty()) {
-    const Built& least = of_small.front();
-    const Built after = climb(least, 0);
-    settle_rungs({after.cost_ms < least.cost_ms ? &after : &least, 1},
-                 order_.rungs + order_.more_rungs, stop);
-  }
+  std::size_t number = order_.rungs + order_.more_rungs;
+  const auto settle_others = [&](const std::vector<WayLadder::Rung>& others) {
+    const std::vector<Built> built = build_rungs(others, stop);
+    if (built.empty() || built.front().cost_ms > kWorstOtherShards * rungs.front().cost_ms) return;
+    const Built after = climb(built.front(), 0);
+    settle_rungs({after.cost_ms < built.front().cost_ms ? &after : &built.front(), 1}, number++,
+                 stop);
+  };
+  const std::span first =
+      std::span(of_ladder).first((of_ladder.size() - 1) / kRungsOfOtherShards + 1);
+  settle_others(ladder.in_small_shards(first, stop));
+  settle_others(ladder.in_narrow_shards(first, stop));
   if (order_.more_rungs == 0 || !state_.is_whole()) return;
   // More rungs come after all that fewer do.
   settle_whole(stop);

@@ -9,7 +9,6 @@ namespace {
 // Gradients of replicas are exchanged beside so many bytes of others.
 constexpr double kOtherGradients = 16.0 * (1 << 20);
 
-constexpr int kMostSlicesOfDevice = 2;
 constexpr double kMostOfRoom = 0.85;  // A shard takes no more, if there is another way.
 // A table that takes more of all room may not find room for each of its slices.
 constexpr double kMostOfAllRoom = 0.5;
@@ -110,7 +109,7 @@ void CutOptions::add(const PlanState& state, int table) {
   };
   for (const Way way : ways.list()) {
     if (!ways.of(table).may_be(way)) continue;
-    const int most = kMostSlicesOfDevice * ways.places(way);
+    const int most = most_slices_on(ways.places(way));
     int last = 0;
     // 1, 2, 3, 4, 6, 8, 12, 16, ...: devices are 2 or 3 times a power of 2, as a rule.
     for (unsigned slices = 1; static_cast<int>(slices) <= most;

@@ -14,6 +14,7 @@ namespace neuroshard {
 
 /// Compute time, columns and ids, in milliseconds of a device.
 inline constexpr std::size_t kLoadTimes = 3;
+inline constexpr std::size_t kColumnsLoad = 1;
 inline constexpr std::size_t kIdsLoad = kLoadTimes - 1;
 using LoadTimes = std::array<double, kLoadTimes>;
 /// These times, and the share of a device's room.

@@ -41,6 +41,8 @@ constexpr std::array kSharesOfRoom = {1.0, 0.95, 0.88};
 
 // Shards of so much of a device's room find places that larger ones do not.
 constexpr std::array kSmallShards = {0.5, 0.3, 0.2};
+// Columns of a shard.
+constexpr std::array kNarrowShards = {128.0, 64.0, 32.0, 16.0};
 
 }  // namespace
 
@@ -281,23 +283,37 @@ WayLadder::Rung WayLadder::rung_of(const Estimate& estimate) const {
 
 std::vector<WayLadder::Rung> WayLadder::in_small_shards(std::span<const Rung> rungs,
                                                         const StopCondition& stop) const {
-  std::vector<Rung> small;
+  return limited(rungs, kLoadTimes, kSmallShards, kSharesOfRoom.back(), stop);
+}
+
+std::vector<WayLadder::Rung> WayLadder::in_narrow_shards(std::span<const Rung> rungs,
+                                                         const StopCondition& stop) const {
+  std::array<double, kNarrowShards.size()> limits_ms{};
+  std::ranges::transform(kNarrowShards, limits_ms.begin(),
+                         [&](double columns) { return prices_.own_ms(0.0, columns, 0.0); });
+  return limited(rungs, kColumnsLoad, limits_ms, 0.0, stop);
+}
+
+std::vector<WayLadder::Rung> WayLadder::limited(std::span<const Rung> rungs, std::size_t load,
+                                                std::span<const double> limits, double room_share,
+                                                const StopCondition& stop) const {
+  std::vector<Rung> others;
   for (const Rung& one : rungs) {
-    for (const double share : kSmallShards) {
-      if (stop.reached()) return small;
-      if (!(share < one.most[kLoadTimes])) continue;
+    for (const double limit : limits) {
+      if (stop.reached()) return others;
+      if (!(limit < one.most[load])) continue;
       CutLoads most = one.most;
-      most[kLoadTimes] = share;
+      most[load] = limit;
       const Estimate estimate = rung(one.prices, most, 1.0, nullptr, 0);
-      if (estimate.room_share <= kSharesOfRoom.back()) continue;
+      if (estimate.room_share <= room_share) continue;
       Rung cut = rung_of(estimate);
       const auto is_known = [&](const Rung& known) { return known.cuts == cut.cuts; };
-      if (std::ranges::none_of(small, is_known) && std::ranges::none_of(rungs, is_known)) {
-        small.push_back(std::move(cut));
+      if (std::ranges::none_of(others, is_known) && std::ranges::none_of(rungs, is_known)) {
+        others.push_back(std::move(cut));
       }
     }
   }
-  return small;
+  return others;
 }
 
 std::vector<WayLadder::Estimate> WayLadder::rungs_at(double price_of_blocks,

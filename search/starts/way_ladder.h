@@ -52,6 +52,10 @@ class WayLadder {
   /// see is whether shards find room. Fewer at `stop`.
   [[nodiscard]] std::vector<Rung> in_small_shards(std::span<const Rung> rungs,
                                                   const StopCondition& stop) const;
+  /// `rungs` with lower limits of a shard's columns: nor do estimates see that an operator looks up
+  /// all of its tables with the threads of its widest shard. Fewer at `stop`.
+  [[nodiscard]] std::vector<Rung> in_narrow_shards(std::span<const Rung> rungs,
+                                                   const StopCondition& stop) const;
 
   struct OtherCut {
     std::vector<std::size_t> tables;  ///< Indices of PlanState::tables().
@@ -105,6 +109,11 @@ class WayLadder {
   /// `higher`: by the same prices but for a higher limit `lowered`, or null.
   [[nodiscard]] Estimate rung(Prices prices, const CutLoads& most, double room_share,
                               const Estimate* higher, std::size_t lowered) const;
+  /// `rungs` with each of `limits` of a load in place of a higher one, if all tables take more than
+  /// this share of the room. Fewer at `stop`.
+  [[nodiscard]] std::vector<Rung> limited(std::span<const Rung> rungs, std::size_t load,
+                                          std::span<const double> limits, double room_share,
+                                          const StopCondition& stop) const;
   /// With one limit lowered: the one by which the plan seems to gain most. Nothing: none can be.
   [[nodiscard]] std::optional<Estimate> lower(const Estimate& now, double room_share,
                                               const StopCondition& stop) const;

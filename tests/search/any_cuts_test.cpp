@@ -226,6 +226,28 @@ TEST(AnyCuts, OfABatchAreThoseOfSinglePlans) {
   EXPECT_FALSE(outcomes.back());
 }
 
+// An operator looks up all of its tables with the threads of its widest shard.
+TEST(AnyCuts, CutsWideTablesFinelyBesideManyLookups) {
+  for (const int devices : {2, 4}) {
+    SCOPED_TRACE(devices);
+    Task task{.devices = devices, .memory_bytes = std::int64_t{1} << 36};
+    task.tables = {plain_table(2'000'000, 32, 100.0 * devices), plain_table(6'000'000, 512, 0.1)};
+    Plan narrow;
+    narrow.shards.resize(static_cast<std::size_t>(devices));
+    const std::int64_t rows = task.tables[0].rows / devices;
+    for (int d = 0; d < devices; ++d) {
+      narrow.add({0, 0, 32, d * rows, rows}, static_cast<std::size_t>(d));
+    }
+    for (int slice = 0; slice < 16; ++slice) {
+      narrow.add({1, 32 * slice, 32, 0, task.tables[1].rows},
+                 static_cast<std::size_t>(slice % devices));
+    }
+    ASSERT_TRUE(check_plan(narrow, task).empty());
+    const Planner planner = planner_of(Effort::kFast);
+    EXPECT_LE(planner.plan(task).cost.cost_ms, 1.001 * planner.simulate(task, narrow).cost_ms);
+  }
+}
+
 TEST(AnyCuts, HeedsRequests) {
   const Task task = large_and_small(8);
   const Planner planner = planner_of(Effort::kDefault);

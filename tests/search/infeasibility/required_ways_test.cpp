@@ -232,9 +232,9 @@ TEST(RequiredWays, ReplanningKeepsThemOrMakesThem) {
   other.tables[3].rules.kinds = {kTableRow};
   expect_good(planner, other, planner.replan(other, running).result);
   EXPECT_THAT(message_of([&] { (void)planner.replan(other, running, {.most_moved_bytes = 0}); }),
-              HasSubstr("give at least 13184000 bytes ("));
+              HasSubstr("give at least 15656000 bytes ("));
   expect_good(planner, other,
-              planner.replan(other, running, {.most_moved_bytes = 24'000'000}).result);
+              planner.replan(other, running, {.most_moved_bytes = 15'656'000}).result);
 }
 
 }  // namespace

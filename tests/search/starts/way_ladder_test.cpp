@@ -284,6 +284,27 @@ TEST(WayLadder, SmallShardsAreThoseOfTightMemory) {
   EXPECT_THAT(ladder.in_small_shards(rungs, StopCondition([] { return true; })), IsEmpty());
 }
 
+TEST(WayLadder, NarrowShardsHaveFewColumns) {
+  Task task{.devices = 2, .memory_bytes = std::int64_t{1} << 36};
+  task.tables = {plain_table(2'000'000, 32, 200.0), plain_table(6'000'000, 512, 0.1)};
+  Climber climber(task);
+  const WayLadder ladder = climber.ladder();
+  const std::vector<WayLadder::Rung> rungs = ladder.best(4, {});
+  const std::vector<WayLadder::Rung> narrow = ladder.in_narrow_shards(rungs, {});
+  ASSERT_FALSE(narrow.empty());
+  int least = 512;
+  for (const WayLadder::Rung& rung : narrow) {
+    ASSERT_NE(rung.cuts[1].way, Way::kReplica);
+    const std::vector<int> widths =
+        climber.ways.widths(climber.tables()[1], rung.cuts[1].way, rung.cuts[1].slices);
+    EXPECT_LE(std::ranges::max(widths), 128);
+    least = std::min(least, std::ranges::max(widths));
+    for (const WayLadder::Rung& known : rungs) EXPECT_NE(rung.cuts, known.cuts);
+  }
+  EXPECT_EQ(least, 32);  // The narrowest of 16 slices.
+  EXPECT_THAT(ladder.in_narrow_shards(rungs, StopCondition([] { return true; })), IsEmpty());
+}
+
 TEST(WayLadder, IsTheSameForAnyOrderOfTheTables) {
   for (const std::uint64_t seed : testing::Seeds(drawn_tasks(40))) {
     Task task = testing::random_task_of_all_kinds(seed);
