@@ -196,7 +196,7 @@ GroupsResult Planner::plan_groups(const Task& task, const GroupsRequest& request
     }
     if (of_group.deadline) {
       const auto now = GroupsClock::now();
-      const GroupsClock::duration left = std::max({}, *of_group.deadline - now);
+      const GroupsClock::duration left = std::max(now, *of_group.deadline) - now;
       of_group.deadline = now + left / static_cast<GroupsClock::rep>(wanted.size() - i);
     }
     plan.result = this->plan(plan.task, of_group);

@@ -109,7 +109,8 @@ WayOptions ways_for(const PlannerOptions& options, const CostModels& models, con
 }  // namespace
 
 PlanRequest with_half_the_time(PlanRequest request) {
-  if (request.deadline) *request.deadline -= (*request.deadline - Clock::now()) / 2;
+  const auto now = Clock::now();
+  if (request.deadline) *request.deadline = now + (std::max(now, *request.deadline) - now) / 2;
   return request;
 }
 
@@ -303,6 +304,21 @@ void Planner::Impl::add_work_of_plainer_task(const Task& task, const PlanOutcome
   add_work(result.stats, stats);
 }
 
+namespace {
+
+constexpr double kFullShareOfHbm = 0.7;
+
+/// Whether so little of HBM is left beside all tables that rows in host memory may be worth their
+/// way.
+bool fills_hbm(const Task& task) {
+  Task in_hbm = task;
+  set_host_memory(in_hbm, 0);
+  return static_cast<double>(total_bytes(in_hbm)) >
+         kFullShareOfHbm * static_cast<double>(total_room_bytes(in_hbm));
+}
+
+}  // namespace
+
 std::optional<PlanResult> Planner::Impl::plan_in_hbm(const Task& task, const PlanRequest& request,
                                                      Effort effort, bool alone) const {
   const auto waits = [](const Table& table) { return table.rules.hbm_share > 0.0; };
@@ -326,7 +342,8 @@ PlanResult Planner::Impl::plan_anew(const Task& stated, const PlanRequest& reque
   const bool is_asked = stated.host.bytes > 0 || request.storage.touched_in_samples > 0.0;
   if (is_asked) with_popularity.emplace(with_known_popularity(stated));
   const Task& task = with_popularity ? *with_popularity : stated;
-  if (std::optional<PlanResult> in_hbm = plan_in_hbm(task, request, effort, alone)) {
+  std::optional<PlanResult> in_hbm = plan_in_hbm(task, request, effort, alone);
+  if (in_hbm && (options.algorithm != Algorithm::kNeuroshard || !fills_hbm(task))) {
     return *std::move(in_hbm);
   }
   if (std::optional<PlanResult> none = out_of_reach(task)) return *std::move(none);
@@ -347,12 +364,16 @@ PlanResult Planner::Impl::plan_anew(const Task& stated, const PlanRequest& reque
   if (options.algorithm == Algorithm::kPublished) return search_published();
   if (options.algorithm != Algorithm::kNeuroshard) return plan_by_baseline(planned, request);
   Starts starts;
-  if (plainer && *plainer && (*plainer)->plan) {
-    starts.plainer = &*(*plainer)->plan;
-  }
+  if (plainer && *plainer && (*plainer)->plan) starts.plainer.push_back(&*(*plainer)->plan);
+  if (in_hbm) starts.plainer.push_back(&*in_hbm->plan);
   if (searches_published(planned, effort)) starts.published = search_published;
   PlanResult result = plan_by_portfolio(planned, request, starts, effort, team_of_plan);
   if (plainer) add_work_of_plainer_task(task, *plainer, result);
+  if (in_hbm) {
+    result.complete = result.complete && in_hbm->complete;
+    result.stats.search_ms += in_hbm->stats.search_ms;
+    add_work(result.stats, in_hbm->stats);
+  }
   return result;
 }
 

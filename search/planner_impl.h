@@ -93,8 +93,8 @@ struct Planner::Impl {
   }
   /// A Portfolio is given these beside the task.
   struct Starts {
-    const Plan* plainer = nullptr;  ///< That of plan_of_plainer_task().
-    Published published{};          ///< By that search; empty: not to be beaten.
+    std::vector<const Plan*> plainer{};  ///< By plan_of_plainer_task() and plan_in_hbm().
+    Published published{};               ///< By that search; empty: not to be beaten.
   };
   /// Algorithm::kNeuroshard.
   PlanResult plan_by_portfolio(const Task& task, const PlanRequest& request, const Starts& starts,

@@ -75,7 +75,7 @@ PlanResult Planner::Impl::plan_by_portfolio(const Task& task, const PlanRequest&
       if (!stop.reached()) consider(place_by_baseline(task, baseline, 0, stop));
     }
   }
-  if (starts.plainer != nullptr) found.consider_plainer(*starts.plainer);
+  for (const Plan* const plan : starts.plainer) found.consider_plainer(*plan);
   const Portfolio portfolio{.backend = *cpu,
                             .task = task,
                             .ways = ways,

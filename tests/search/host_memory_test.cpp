@@ -129,6 +129,20 @@ TEST(HostMemory, IsNotUsedWhereHbmHasRoomForAll) {
   }
 }
 
+TEST(HostMemory, IsNoWorseToHaveWhereHbmHasJustRoomForAll) {
+  const Planner planner = planner_of(Effort::kFast);
+  int used = 0;
+  for (const std::uint64_t seed : testing::Seeds(testing::drawn_tasks(8))) {
+    Task task = hosted_task(seed, 1.02);
+    const double hosted_ms = planner.plan(task).cost.cost_ms;
+    task.host = {};
+    const double plain_ms = planner.plan(task).cost.cost_ms;
+    EXPECT_LE(hosted_ms, plain_ms);
+    used += hosted_ms < 0.98 * plain_ms ? 1 : 0;
+  }
+  EXPECT_TRUE(used > 0 || testing::kFewTasks);
+}
+
 TEST(HostMemory, HoldsWhatHbmHasNoRoomFor) {
   for (const std::uint64_t seed : testing::Seeds(testing::drawn_tasks(8))) {
     Task task = hosted_task(seed, 0.3);

@@ -66,7 +66,7 @@ ns_status ns_task_set_devices(ns_task* task, int32_t devices);
 /// Replaces the memory of each device, in bytes. Devices that the task lists keep their base loads.
 ns_status ns_task_set_memory(ns_task* task, int64_t bytes_per_device);
 /// Replaces the host memory of each device in bytes, or of each node if the JSON has node_gb. 0:
-/// HBM alone. Since version 17.
+/// HBM alone; links and SSDs go, too, so that no size after it is taken. Since version 17.
 ns_status ns_task_set_host_memory(ns_task* task, int64_t bytes);
 void ns_task_free(ns_task* task);
 
