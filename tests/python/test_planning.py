@@ -184,6 +184,8 @@ def test_slices_may_be_row_blocks_and_of_any_width() -> None:
         ([(2, 0, 0, 16)], "device 2"),
         ([(0, 1, 0, 16)], "table 1"),
         ([], "in no slice"),
+        ([(0, 0, 0, 16, 5)], r"slice \(0, 0, 0, 16, 5\) has 5 numbers; give device, table"),
+        ([(0, 0, 0, 16, 0, 10, 3)], "has 7 numbers; give device, table"),
     ],
 )
 def test_slices_that_are_no_plan(slices: list[tuple[int, int, int, int]], text: str) -> None:

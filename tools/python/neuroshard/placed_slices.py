@@ -16,13 +16,19 @@ def plan_from_slices(task: Task, slices: Sequence[PlacedSlice], replicas: Sequen
     multiples of 4.
     """
     placed: list[tuple[int, int, int, int, int, int]] = []
+    tables = task.tables  # Each call copies them.
     for given in slices:
+        if len(given) not in (4, 6):
+            raise Error(
+                f"plan: slice {given} has {len(given)} numbers; give device, table, first column and columns, and first "
+                "row and rows or neither"
+            )
         device, table, first, columns = given[:4]
         if not 0 <= table < len(task):
             raise Error(f"plan: table {table} is not among the {len(task)} tables of the task")
         if not 0 <= device < task.devices:
             raise Error(f"plan: device {device} is not among the {task.devices} devices of the task")
-        first_row, rows = given[4:] if len(given) == 6 else (0, task.tables[table].rows)
+        first_row, rows = given[4:] if len(given) == 6 else (0, tables[table].rows)
         placed.append((table, first, first_row, columns, rows, device))
     shards: list[list[int]] = [[] for _ in range(task.devices)]
     in_order: list[TableSlice] = []
