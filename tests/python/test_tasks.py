@@ -511,6 +511,9 @@ def test_rows_wait_in_host_memory() -> None:
         ns.HostMemory(GIB, 0.0)
     with pytest.raises(ns.Error, match="host memory: ssd_gb_s is 0; give the GB/s"):
         ns.HostMemory(GIB, 1.0, ssd_bytes=GIB)
+    for rate in (5.0, -1.0, math.nan):
+        with pytest.raises(ns.Error, match="host memory: ssd_gb_s is stated, but no ssd_bytes; give both"):
+            ns.HostMemory(GIB, 1.0, ssd_gb_s=rate)
     with pytest.raises(ns.Error, match="hottest rows first"):
         ns.Table(1_000, 64, 8.0, popularity=[(10.0, 0.1), (20.0, 1.0)])
 

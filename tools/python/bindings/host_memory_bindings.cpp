@@ -19,6 +19,9 @@ namespace nb = nanobind;
 using nb::literals::operator""_a;
 
 HostMemory checked_host_memory(const HostMemory& host) {
+  if (host.ssd_bytes == 0 && host.ssd_gb_s != 0.0) {
+    throw Error("host memory: ssd_gb_s is stated, but no ssd_bytes; give both, or neither");
+  }
   if (const auto problem = host_memory_problem_of(host)) throw Error("host memory: " + *problem);
   return host;
 }
