@@ -88,6 +88,8 @@ def test_plans_with_other_rules_are_kept_apart(tmp_path) -> None:  # type: ignor
         ({"rules": {"a": TableRules(hbm_share=0.5)}}, "rules: hbm_share of table a .*; give cache_params"),
         ({"keep_together": [["a"]]}, "keep_together: .*each of at least two names"),
         ({"keep_apart": ["ab"]}, "keep_apart: .*give a list of groups"),
+        ({"keep_together": [["a", "a"]]}, "keep_together: .* names table a twice"),
+        ({"keep_apart": [["a", "b", "b"]]}, "keep_apart: .* names table b twice"),
     ],
 )
 def test_arguments(arguments: dict[str, object], message: str) -> None:
@@ -112,6 +114,7 @@ BY_ROWS = {"a": ParameterConstraints(sharding_types=["row_wise"])}
     [
         ({"rules": {"z": TableRules(devices=[0])}}, "rules: the model has no table z; it has x.a"),
         ({"keep_apart": [["a", "z"]]}, "keep_apart: the model has no table z"),
+        ({"keep_together": [["a", "x.a"]]}, "keep_together: .* are names of one table"),
         ({"rules": {"a": TableRules(devices=[4])}}, "device 4"),
         ({"rules": {"a": TableRules(keep_in_hbm=True)}, "constraints": CACHED}, "rules: keep_in_hbm of table x.a: constraints let it be"),
         ({"keep_together": [["a", "b"]], "constraints": BY_ROWS}, "keep_together, keep_apart: TorchRec .* table x.a"),

@@ -17,7 +17,7 @@ class GivenRules(NamedTuple):
     apart: Sequence[Sequence[str]] = ()
 
     def check(self) -> None:
-        """Raises Error if something belongs into constraints, or a group is too small."""
+        """Raises Error if something belongs into constraints, or a group is too small or names a table twice."""
         for name, rules in self.rules.items():
             for rule, constraint in (
                 ("kinds", "sharding_types"),
@@ -30,6 +30,9 @@ class GivenRules(NamedTuple):
             for names in groups:
                 if isinstance(names, str) or len(names) < 2:
                     raise Error(f"{argument}: {names!r} is no group; give a list of groups, each of at least two names")
+                for name in names:
+                    if list(names).count(name) > 1:
+                        raise Error(f"{argument}: {names!r} names table {name} twice; name each table once")
 
     def give(self, tables: Sequence[ModelTable], constraints: Constraints) -> None:
         """Says to `tables` what they keep to. Raises Error if one is none of them, or cannot keep to it."""
@@ -45,6 +48,10 @@ class GivenRules(NamedTuple):
                     f"{argument}: the model has no table {', '.join(unknown)}; it has "
                     + ", ".join(table.full_name for table in tables)
                 )
+        for argument, groups in (("keep_together", self.together), ("keep_apart", self.apart)):
+            for group in groups:
+                if len(list(_places(group, tables))) < 2:
+                    raise Error(f"{argument}: {group!r} are names of one table; name each table once")
         grouped = {name for group in [*self.together, *self.apart] for name in group}
         for table in tables:
             table.given_rules = self.rules.get(table.full_name, self.rules.get(table.name))
