@@ -86,6 +86,7 @@ def test_plans_with_other_rules_are_kept_apart(tmp_path) -> None:  # type: ignor
         ({"rules": {"a": TableRules(kinds=["table"])}}, "rules: kinds of table a .*; give sharding_types"),
         ({"rules": {"a": TableRules(min_width=8)}}, "rules: min_width of table a .*; give min_partition"),
         ({"rules": {"a": TableRules(hbm_share=0.5)}}, "rules: hbm_share of table a .*; give cache_params"),
+        ({"rules": {"a": {"devices": [0]}}}, "rules: those of table a are .*; give TableRules"),
         ({"keep_together": [["a"]]}, "keep_together: .*each of at least two names"),
         ({"keep_apart": ["ab"]}, "keep_apart: .*give a list of groups"),
         ({"keep_together": [["a", "a"]]}, "keep_together: .* names table a twice"),

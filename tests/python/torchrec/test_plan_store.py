@@ -143,6 +143,8 @@ def test_damaged_files_are_errors_that_name_them(tmp_path: Path) -> None:
     path.write_text(whole)
     with pytest.raises(neuroshard.Error, match="is none"):
         store.load("../elsewhere")
+    with pytest.raises(neuroshard.Error, match="plan_store is 'plans'; give PlanStore"):
+        planner(plan_store="plans")
 
 
 def test_what_cannot_be_written_leaves_nothing(

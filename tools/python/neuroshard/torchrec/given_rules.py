@@ -19,6 +19,8 @@ class GivenRules(NamedTuple):
     def check(self) -> None:
         """Raises Error if something belongs into constraints, or a group is too small or names a table twice."""
         for name, rules in self.rules.items():
+            if not isinstance(rules, TableRules):
+                raise Error(f"rules: those of table {name} are {rules!r}; give TableRules(...)")
             for rule, constraint in (
                 ("kinds", "sharding_types"),
                 ("min_width", "min_partition"),

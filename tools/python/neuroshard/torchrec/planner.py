@@ -195,6 +195,8 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
         if costs not in COSTS:
             raise Error(f"costs is {costs!r}; give one of {', '.join(COSTS)}")
         self._by_estimates = costs == "torchrec"
+        if plan_store is not None and not isinstance(plan_store, PlanStore):
+            raise Error(f"plan_store is {plan_store!r}; give PlanStore(folder), or None")
 
         def planner(cuts: str | None) -> Planner:
             return Planner(weights, effort=effort, equal_widths=equal_widths, cuts=cuts, threads=threads)
