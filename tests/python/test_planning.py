@@ -421,6 +421,12 @@ def test_groups_are_tasks_with_plans() -> None:
         averaged = groups.averaging_ms / groups.iterations if groups.copies > 1 else 0.0
         assert groups.cost_ms == cost.cost_ms + averaged
     assert [groups.size for groups in planner.plan_groups(task, sizes=[8], layouts=["consecutive"]).plans] == [8]
+    turned = planner.plan_groups(task, sizes=[8, 16, 4], layouts=["interleaved", "consecutive"]).plans
+    assert [(groups.size, groups.layout) for groups in turned] == [
+        *((8, "interleaved"), (8, "consecutive")),
+        (16, "consecutive"),
+        *((4, "interleaved"), (4, "consecutive")),
+    ]
     with pytest.raises(ns.Error, match="divide"):
         planner.plan_groups(task, sizes=[3])
     full = planner.plan_groups(task, sizes=[8], iterations=1.0).plans[0]

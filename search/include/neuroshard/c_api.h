@@ -225,7 +225,8 @@ typedef struct ns_group_cost {
   double iterations;       ///< Iterations between two averagings. 0: there is nothing to average.
   int64_t averaged_bytes;  ///< Bytes that the device averages which stores most.
 } ns_group_cost;
-/// Writes the costs, by size, then layout, as ns_plan_get_slices() does. Since version 15.
+/// Writes the costs, in the order of the request's sizes (ascending if it has none), for each of
+/// them by layout, as ns_plan_get_slices() does. Since version 15.
 ns_status ns_groups_get_costs(const ns_groups* groups, ns_group_cost* costs, size_t capacity,
                               size_t* count);
 /// Tells the place of the cheapest among the costs. The status is NS_INFEASIBLE if no size has a

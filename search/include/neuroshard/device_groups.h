@@ -92,7 +92,8 @@ struct GroupsPlan {
 };
 
 struct GroupsResult {
-  /// Plans are ordered by size, then layout.
+  /// Plans are in the order of the request's sizes (ascending if it has none), and for each of
+  /// them in that of its layouts.
   std::vector<GroupsPlan> plans;
   /// The cheapest of them; nothing if no size has a plan.
   std::optional<std::size_t> best;

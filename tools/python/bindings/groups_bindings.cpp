@@ -90,8 +90,10 @@ void bind_groups(nb::module_& module, nb::class_<PythonPlanner>& planner) {
                "', cost_ms=" + std::to_string(of.plan.cost_ms) + ")";
       });
   nb::class_<TaskGroupsResult>(module, "GroupsResult", "Result of Planner.plan_groups().")
-      .def_ro("plans", &TaskGroupsResult::plans, nb::rv_policy::reference_internal,
-              "By size, then layout.")
+      .def_ro(
+          "plans", &TaskGroupsResult::plans, nb::rv_policy::reference_internal,
+          "In the order of `sizes` (ascending if none were given), and for each of them in that "
+          "of `layouts`.")
       .def_prop_ro(
           "best",
           [](const TaskGroupsResult& result) -> std::optional<TaskGroups> {
