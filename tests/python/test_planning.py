@@ -93,6 +93,13 @@ def test_options_reach_the_search() -> None:
     assert all(len(of_table) == 1 for of_table in widths.values())
 
 
+def test_policies_are_files() -> None:
+    file = Path(__file__).parents[1] / "data" / "policies" / "dreamshard_trained.pt"
+    task = random_task(4)
+    plans = [ns.Planner(algorithm="dreamshard", policy=path).plan(task).plan for path in (file, str(file))]
+    assert plans[0] is not None and plans[0] == plans[1]
+
+
 def test_wrong_options_are_errors() -> None:
     for options in ({"algorithm": "best"}, {"effort": "none"}, {"backend": "abacus"}, {"threads": -1}):
         with pytest.raises(ns.Error):

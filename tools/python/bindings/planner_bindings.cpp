@@ -200,7 +200,8 @@ void bind_planner_class(nb::module_& module) {
               [](PythonPlanner* self, std::shared_ptr<Weights> weights,
                  const std::string& algorithm, const std::string& effort,
                  const std::string& backend, int threads, std::uint64_t seed, bool equal_widths,
-                 const std::optional<std::string>& cuts, const std::optional<std::string>& policy) {
+                 const std::optional<std::string>& cuts,
+                 const std::optional<std::filesystem::path>& policy) {
                 if (!weights) weights = shared_builtin_weights(std::string(kDefaultHardware));
                 PlannerOptions options{.algorithm = algorithm_from_name(algorithm),
                                        .effort = effort_from_name(effort),
@@ -219,6 +220,10 @@ void bind_planner_class(nb::module_& module) {
               "weights"_a = nb::none(), nb::kw_only(), "algorithm"_a = "neuroshard",
               "effort"_a = "default", "backend"_a = "auto", "threads"_a = 0, "seed"_a = 0,
               "equal_widths"_a = false, "cuts"_a = nb::none(), "policy"_a = nb::none(),
+              nb::sig("def __init__(self, weights: Weights | None = None, *, algorithm: str = "
+                      "'neuroshard', effort: str = 'default', backend: str = 'auto', threads: int "
+                      "= 0, seed: int = 0, equal_widths: bool = False, cuts: str | None = None, "
+                      "policy: str | os.PathLike[str] | None = None) -> None"),
               "`weights`: None for the built-in ones. `effort`: \"fast\", \"default\" or "
               "\"thorough\". `backend`: \"auto\" or one of backends(). `threads`: for one plan or "
               "batch; 0: one per core. `seed`: for algorithm \"random\". `equal_widths`: cut each "
