@@ -111,6 +111,17 @@ def test_copies_and_pickles_are_the_same(value: Any) -> None:
         assert seen(back) == seen(value)
 
 
+def test_values_that_are_compared_are_no_keys() -> None:
+    for value in values():
+        if "__eq__" in vars(type(value)):
+            with pytest.raises(TypeError, match="unhashable"):
+                hash(value)
+    with pytest.raises(TypeError, match="unhashable"):
+        ns.TableSlice(0, 0, 4, 0, 1) in {ns.TableSlice(0, 0, 4, 0, 1)}
+    assert ns.TableSlice(0, 0, 4, 0, 1) in [ns.TableSlice(0, 0, 4, 0, 1)]
+    assert len({ns.Weights.builtin()}) == 1  # Which the functions of the package keep planners by.
+
+
 def test_what_comes_back_is_planned_as_before() -> None:
     task = rich_task()
     result = ns.plan(task)

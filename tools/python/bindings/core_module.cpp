@@ -8,8 +8,23 @@
 #include "tools/python/bindings/bindings.h"
 #include "tools/python/bindings/python_error.h"
 
+namespace nb = nanobind;
+
+namespace {
+
+/// As in Python, classes that define equality and no hash have none. That of their identity would
+/// tell equal values apart.
+void leave_out_hashes_of_identity(const nb::module_& module) {
+  for (const auto& [name, value] : nb::cast<nb::dict>(module.attr("__dict__"))) {
+    if (!nb::type_check(value)) continue;
+    const auto own = nb::cast<nb::mapping>(value.attr("__dict__"));
+    if (own.contains("__eq__") && !own.contains("__hash__")) value.attr("__hash__") = nb::none();
+  }
+}
+
+}  // namespace
+
 NB_MODULE(_core, module) {
-  namespace nb = nanobind;
   module.doc() = "The library, for the Python package neuroshard.";
   nb::register_exception_translator([](const std::exception_ptr& exception, void*) {
     try {
@@ -32,4 +47,5 @@ NB_MODULE(_core, module) {
   neuroshard::python::bind_collections(module);
   neuroshard::python::bind_fitting(module);
   neuroshard::python::bind_states();
+  leave_out_hashes_of_identity(module);
 }
