@@ -11,16 +11,16 @@
 namespace neuroshard {
 namespace {
 
-void require(bool good, const char* what, double value, const char* remedy) {
+void require(bool good, const char* where, const char* what, double value, const char* remedy) {
   if (!good) {
-    throw Error(std::string("access histogram: ") + what + " is " + shortest_text(value) +
-                "; give " + remedy);
+    throw Error(std::string(where) + ": " + what + " is " + shortest_text(value) + "; give " +
+                remedy);
   }
 }
 
-void require_rows_and_exponent(std::int64_t rows, double exponent) {
-  require(rows >= 1 && rows <= kMaxRows, "row", static_cast<double>(rows), "1 to 2^40");
-  require(exponent >= 0.0 && exponent <= 16.0, "zipf_exponent", exponent,
+void require_rows_and_exponent(const char* where, std::int64_t rows, double exponent) {
+  require(rows >= 1 && rows <= kMaxRows, where, "row", static_cast<double>(rows), "1 to 2^40");
+  require(exponent >= 0.0 && exponent <= 16.0, where, "zipf_exponent", exponent,
           "a number between 0 and 16");
 }
 
@@ -42,16 +42,17 @@ std::array<double, kHistogramBins> zipf_histogram(std::int64_t rows, double pool
                                                   double exponent, std::int64_t batch_size) {
   constexpr auto kMost = static_cast<double>(kMaxRows);
   const auto batch = static_cast<double>(batch_size);
-  require_rows_and_exponent(rows, exponent);
-  require(pooling_factor >= 0.0 && pooling_factor <= kMost, "pooling_factor", pooling_factor,
-          "a number between 0 and 2^40");
-  require(batch_size >= 1 && batch <= kMost, "batch size", batch, "1 to 2^40");
+  constexpr const char* kWhere = "access histogram";
+  require_rows_and_exponent(kWhere, rows, exponent);
+  require(pooling_factor >= 0.0 && pooling_factor <= kMost, kWhere, "pooling_factor",
+          pooling_factor, "a number between 0 and 2^40");
+  require(batch_size >= 1 && batch <= kMost, kWhere, "batch size", batch, "1 to 2^40");
 
   return ZipfLaw(exponent).histogram(static_cast<double>(rows), pooling_factor * batch);
 }
 
 std::vector<PopularRows> zipf_popularity(std::int64_t rows, double exponent) {
-  require_rows_and_exponent(rows, exponent);
+  require_rows_and_exponent("popularity", rows, exponent);
   std::vector<PopularRows> curve;
   const auto all = static_cast<double>(rows);
   double rank = 0.0;

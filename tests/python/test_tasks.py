@@ -72,7 +72,8 @@ def test_devices_that_differ_and_rules_come_from_files(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        ({"rows": 0}, "row"),
+        ({"rows": 0}, "table item.*: row is 0; a table has between 1 and 2.40 rows"),
+        ({"popularity": math.nan}, "popularity: zipf_exponent is nan"),
         ({"dim": 30}, "multiple of 4"),
         ({"pooling_factor": math.nan}, "pooling_factor is nan"),
         ({"access_histogram": [-1.0] + [0.0] * 16}, "bin_0 is -1"),
@@ -514,6 +515,10 @@ def test_rows_wait_in_host_memory() -> None:
     for rate in (5.0, -1.0, math.nan):
         with pytest.raises(ns.Error, match="host memory: ssd_gb_s is stated, but no ssd_bytes; give both"):
             ns.HostMemory(GIB, 1.0, ssd_gb_s=rate)
+    with pytest.raises(ns.Error, match="host memory: bytes is -1; give 0 to 2.60 bytes"):
+        ns.HostMemory(-1, 1.0)
+    with pytest.raises(ns.Error, match="host memory: ssd_bytes is -2; give 0 to 2.60 bytes"):
+        ns.HostMemory(GIB, 1.0, ssd_bytes=-2)
     with pytest.raises(ns.Error, match="hottest rows first"):
         ns.Table(1_000, 64, 8.0, popularity=[(10.0, 0.1), (20.0, 1.0)])
 

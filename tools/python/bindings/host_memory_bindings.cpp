@@ -10,6 +10,7 @@
 #include "core/tables/host_memory_fields.h"
 #include "neuroshard/error.h"
 #include "neuroshard/host_memory.h"
+#include "neuroshard/task.h"
 #include "tools/python/bindings/bindings.h"
 
 namespace neuroshard::python {
@@ -18,7 +19,16 @@ namespace {
 namespace nb = nanobind;
 using nb::literals::operator""_a;
 
+/// The library speaks of GiB, as files do.
+void require_bytes(const char* argument, std::int64_t bytes) {
+  if (bytes >= 0 && bytes <= kMaxTaskBytes) return;
+  throw Error(std::string("host memory: ") + argument + " is " + std::to_string(bytes) +
+              "; give 0 to 2^60 bytes");
+}
+
 HostMemory checked_host_memory(const HostMemory& host) {
+  require_bytes("bytes", host.bytes);
+  require_bytes("ssd_bytes", host.ssd_bytes);
   if (host.ssd_bytes == 0 && host.ssd_gb_s != 0.0) {
     throw Error("host memory: ssd_gb_s is stated, but no ssd_bytes; give both, or neither");
   }

@@ -42,11 +42,7 @@ Table make_table(std::int64_t rows, int dim, double pooling_factor,
                  std::string_view replica_gradients, double features, std::string_view pooling,
                  bool weighted, const Popularity& popularity) {
   Table table{.name = std::move(name), .rows = rows, .dim = dim, .pooling_factor = pooling_factor};
-  if (access_histogram) {
-    table.access_histogram = *access_histogram;
-  } else {
-    table.access_histogram = zipf_histogram(rows, pooling_factor, zipf_exponent);
-  }
+  if (access_histogram) table.access_histogram = *access_histogram;
   table.memory.weight_type = weight_type_from_name(weight_type);
   table.memory.optimizer = optimizer_from_name(optimizer);
   table.rules = std::move(rules);
@@ -55,18 +51,19 @@ Table make_table(std::int64_t rows, int dim, double pooling_factor,
   table.features = features;
   table.pooling = pooling_from_name(pooling);
   table.weighted = weighted;
-  if (const auto* const exponent = std::get_if<double>(&popularity)) {
-    table.popularity = zipf_popularity(rows, *exponent);
-  } else {
-    for (const auto& [hottest, share] : std::get<PopularityCurve>(popularity)) {
-      table.popularity.push_back({hottest, share});
-    }
+  if (const auto* const curve = std::get_if<PopularityCurve>(&popularity)) {
+    for (const auto& [hottest, share] : *curve) table.popularity.push_back({hottest, share});
   }
   validate(table, table.name.empty() ? "table" : "table " + table.name);
   if (access_histogram) {
     if (const std::optional<std::string> problem = histogram_problem_of(*access_histogram)) {
       throw Error("access_histogram: " + *problem);
     }
+  } else {
+    table.access_histogram = zipf_histogram(rows, pooling_factor, zipf_exponent);
+  }
+  if (const auto* const exponent = std::get_if<double>(&popularity)) {
+    table.popularity = zipf_popularity(rows, *exponent);
   }
   return table;
 }
