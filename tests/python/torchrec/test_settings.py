@@ -457,6 +457,19 @@ def test_planners_are_a_way_into_the_library() -> None:
     assert isinstance(fewer, neuroshard.PlanResult) and isinstance(same, neuroshard.PlanResult)
     assert fewer.cost is not None and same.cost is not None
     assert same.cost.cost_ms == pytest.approx(made.cost.cost_ms, rel=0.02)
+    # Tables wait in the hosts of the topology where ranks have no room, as in plans, unless constraints forbid it.
+    room = 4 * sum(rows * columns for rows, columns in TABLES.values()) // 8
+    small, stated, none = made.what_if([(4, room), (4, room, 64 * GIB), (4, room, 0)])
+    for found in (small, stated):
+        assert isinstance(found, neuroshard.PlanResult) and found.cost is not None
+        assert found.cost.host_bytes.sum() > 0 and found.cost.cost_ms > same.cost.cost_ms
+    assert isinstance(none, neuroshard.PlanResult) and none.infeasible is not None
+    in_hbm = planner(
+        topology=topology(4), constraints={name: ParameterConstraints(compute_kernels=["fused"]) for name in TABLES}
+    )
+    in_hbm.plan(bags(TABLES), SHARDERS)
+    (forbidden,) = in_hbm.what_if([(4, room)])
+    assert isinstance(forbidden, neuroshard.PlanResult) and forbidden.infeasible is not None
 
 
 def test_plans_are_compared_by_both_prices() -> None:

@@ -296,8 +296,12 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
         self, variants: Sequence[tuple[int, int] | tuple[int, int, int]], *, deadline_ms: float | None = None
     ) -> list[PlanResult | Exception]:
         """Plans the tables of the last plan on other devices: a result for each (ranks, bytes of one) or (ranks,
-        bytes of one, bytes of its host). Memory is that of weights, by the library's formulas."""
-        return self.library.plan_variants(self._planned()[0], variants, deadline_ms=deadline_ms)
+        bytes of one, bytes of its host). Tables that may be cached are, where HBM has no room; if not stated, hosts have
+        the memory of the topology. Memory is that of weights, by the library's formulas."""
+        task = self._planned()[0]
+        if task.host_memory is None and self._model is not None:
+            task = self._prices.task_of(self._selected, self._model.tables, self._model.rooms, hosted=True) or task
+        return self.library.plan_variants(task, variants, deadline_ms=deadline_ms)
 
     def to_html(self) -> str:
         """The last plan as a page for browsers, by ranks and tables (docs/plan_format.md); with `compare`, TorchRec's own

@@ -61,7 +61,7 @@ class Prices:
                 of_name = {full_name(option): option for option in options}
                 plan = plan_of_options([of_name[table.name] for table in with_caches.tables], with_caches)
                 return with_caches, self._planners.by_columns.simulate(with_caches, plan)
-            task = self._task_of(options, tables, rooms)
+            task = self.task_of(options, tables, rooms)
             if task is None:
                 return None, None
             plan = plan_of_options([option for option in options if self._may_be_priced(option)], task)
@@ -82,14 +82,18 @@ class Prices:
         """Time of the slowest rank."""
         return float(NoopPerfModel(self._topology).rate(list(options)))
 
-    def _task_of(self, options: Sequence[ShardingOption], tables: Sequence[ModelTable], rooms: list[int]) -> Task | None:
+    def task_of(
+        self, options: Sequence[ShardingOption], tables: Sequence[ModelTable], rooms: list[int], *, hosted: bool = False
+    ) -> Task | None:
         """The tables that cost models know, whoever planned them, in the order of `options`. The others' load is that of
-        the devices. None: they know none."""
+        the devices. None: they know none. `hosted`: with the host memory of the topology, if it is known what caches
+        fetch, though no table needs it."""
         by_name = {table.full_name: table for table in tables}
         known = [option for option in options if self._may_be_priced(option)]
         if not known:
             return None
         load_factors = {full_name(option): load_factor_of(option) for option in known if option.compute_kernel == CACHED}
+        hosted = hosted and self._knows_caches()
         priced = [by_name[full_name(option)] for option in known]
         of_model = tables_as_are(
             priced,
@@ -97,18 +101,23 @@ class Prices:
             self._access_histograms,
             all_kinds=self._planners.choose_cuts,
             load_factors=load_factors,
+            hosted=hosted,
         )
         others = [option for option in options if not self._may_be_priced(option)]
         groups = self._given_rules.groups(priced)
-        host_memory = self._iteration.host_memory if load_factors else None
+        host_memory = self._iteration.host_memory if load_factors or hosted else None
         return task_of(of_model, rooms, self._iteration, loads_of(others, len(rooms)), groups, host_memory)
 
     def _may_be_priced(self, option: ShardingOption) -> bool:
-        if option.compute_kernel == CACHED:
-            exchange = self._iteration.exchange
-            if self._iteration.host_memory is None or exchange.deduplicate_ids or exchange.deduplicate_by_table:
-                return False
+        if option.compute_kernel == CACHED and not self._knows_caches():
+            return False
         return may_be_priced(option, self._planners.by_columns.weights.prices_replicas)
+
+    def _knows_caches(self) -> bool:
+        """Whether there is host memory, and what caches fetch from it is known."""
+        exchange = self._iteration.exchange
+        unknown = exchange.deduplicate_ids or exchange.deduplicate_by_table or exchange.hot_rows
+        return self._iteration.host_memory is not None and not unknown
 
 
 def load_factor_of(option: ShardingOption) -> float:

@@ -583,9 +583,11 @@ def tables_as_are(
     *,
     all_kinds: bool,
     load_factors: Mapping[str, float] = {},
+    hosted: bool = False,
 ) -> list[Table]:
     """Tables of a task. `all_kinds`: they may be replicated and in row blocks, as far as TorchRec offers it.
-    `load_factors`: of those that are cached, by full name."""
+    `load_factors`: of those that are cached, by full name. `hosted`: the others may wait in host memory as well, where
+    TorchRec offers it and the user gives the cache no size."""
     made = []
     for table in tables:
         load_factor = load_factors.get(table.full_name)
@@ -593,8 +595,8 @@ def tables_as_are(
             constraints,
             replicas=all_kinds,
             row_blocks=all_kinds,
-            hosted=bool(load_factors),
-            cached=load_factor is not None,
+            hosted=hosted or bool(load_factors),
+            cached=load_factor is not None or (hosted and table.load_factor is None),
             load_factor=load_factor,
         )
         made.append(table.table(constraints, access_histograms, rules))
