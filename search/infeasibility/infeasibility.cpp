@@ -70,26 +70,43 @@ Infeasibility infeasibility_of(const Task& task, Infeasibility::Kind kind) {
           .table = -1};
 }
 
+namespace {
+
+bool is_kept_whole(const Task& task, int table) {
+  return std::ranges::any_of(task.groups, [&](const TableGroup& group) {
+    return group.keep == Keep::kTogether &&
+           std::ranges::find(group.tables, table) != group.tables.end();
+  });
+}
+
+}  // namespace
+
 // A table that has no slice for any device, even if it is `dim` columns.
 Infeasibility slice_too_large(const Task& task, int table_index, int dim) {
   const auto t = static_cast<std::size_t>(table_index);
   const Table& table = task.tables[t];
   const std::int64_t room = largest_rooms_bytes(task)[t];
   const std::string rules = rules_text(table.rules);
+  const bool whole = is_kept_whole(task, table_index);
   Infeasibility why = infeasibility_of(task, Infeasibility::Kind::kPieceTooLarge);
   why.table = table_index;
   why.largest_piece_bytes = slice_bytes(table, dim);
+  const std::string even_when = std::string(" even when ") +
+                                (dim > narrowest_columns(table) ? "halved" : "split") +
+                                " into columns of dim " + std::to_string(dim);
+  const char* const or_rules = rules.empty() ? "" : ", or loosen its rules";
   why.message =
-      label_of(task, why.table) + " needs " + format_bytes(why.largest_piece_bytes) +
-      " on one device even when " + (dim > narrowest_columns(table) ? "halved" : "split") +
-      " into columns of dim " + std::to_string(dim) + rules + ", but " +
+      label_of(task, why.table) + (whole ? ", which a group keeps whole," : "") + " needs " +
+      format_bytes(why.largest_piece_bytes) + " on one device" + (whole ? "" : even_when + rules) +
+      ", but " +
       (task.device_list.empty() && !table.rules.limit_devices()
            ? "a device has "
            : "the largest device for it has room for ") +
       format_bytes(room) +
       (!task.device_list.empty() || room == task.memory_bytes ? "" : " that are not reserved") +
       ": " + format_bytes(why.largest_piece_bytes - room) +
-      " are short; use devices with more memory" + (rules.empty() ? "" : ", or loosen its rules");
+      " are short; use devices with more memory" +
+      (whole ? ", or leave it out of the group" : or_rules);
   return why;
 }
 

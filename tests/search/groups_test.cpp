@@ -243,6 +243,12 @@ TEST(Groups, ReasonsNameThem) {
               HasSubstr("groups keep 3 tables together, the largest of which is table 1 ('t1'), "
                         "and they need 1.83 MiB on one device, but the largest device for them has "
                         "room for 1.43 MiB"));
+  task.tables[2].rows = 30'000;
+  why = reason();
+  EXPECT_EQ(why.table, 2);
+  EXPECT_THAT(why.message, HasSubstr("table 2 ('t2'), which a group keeps whole, needs 1.83 MiB on "
+                                     "one device, but a device has 1.43 MiB"));
+  EXPECT_THAT(why.message, HasSubstr("leave it out of the group"));
   // A ring of five on two devices, though no three are kept from each other.
   task.tables = testing::equal_tables(5, 1000, 16);
   task.devices = 2;
