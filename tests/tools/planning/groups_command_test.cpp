@@ -58,14 +58,14 @@ TEST(GroupsCommand, OptionsTellTheHostMemoryOfAGroup) {
   const TemporaryFolder folder;
   const std::string plan = folder / "plan.json";
   const Outcome outcome =
-      groups_of({"--sizes", "2", "--host-memory", "node_gb=6,link_gb_s=25,policy=static",
+      groups_of({"--sizes", "2", "--host-memory", "node_gb=12,link_gb_s=25,policy=static",
                  "--format", "json", "--plan-output", plan},
-                "0.3");
+                "0.4");
   ASSERT_EQ(outcome.code, kExitOk) << outcome.err;
   const json group = json::parse(outcome.out)["groups"][0];
   EXPECT_THAT(group["options"].get<std::string>(),
-              HasSubstr("--host-memory node_gb=3,link_gb_s=25,policy=static"));
-  expect_priced_alike(group, plan, "0.3");
+              HasSubstr("--host-memory node_gb=6,link_gb_s=25,policy=static"));
+  expect_priced_alike(group, plan, "0.4");
 }
 
 TEST(GroupsCommand, WritesSizesAChartAndAPlanThatIsPricedAlike) {
