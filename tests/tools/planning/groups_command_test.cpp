@@ -57,10 +57,10 @@ TEST(GroupsCommand, OptionsTellLevelsOfLinks) {
 TEST(GroupsCommand, OptionsTellTheHostMemoryOfAGroup) {
   const TemporaryFolder folder;
   const std::string plan = folder / "plan.json";
-  const Outcome outcome =
-      groups_of({"--sizes", "2", "--host-memory", "node_gb=12,link_gb_s=25,policy=static",
-                 "--format", "json", "--plan-output", plan},
-                "0.4");
+  const Outcome outcome = groups_of(
+      {"--sizes", "2", "--batch-size", "65536", "--host-memory",
+       "node_gb=12,link_gb_s=25,policy=static", "--format", "json", "--plan-output", plan},
+      "0.4");
   ASSERT_EQ(outcome.code, kExitOk) << outcome.err;
   const json group = json::parse(outcome.out)["groups"][0];
   EXPECT_THAT(group["options"].get<std::string>(),
