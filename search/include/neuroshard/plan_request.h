@@ -68,7 +68,7 @@ inline constexpr double kMostTouchingSamples = 1e18;
 /// ignore them.
 struct PlanRequest {
   /// Time at which to return with the best plan found so far. With a task that has links,
-  /// deduplicates by table or has hot rows, half of the time is for a plan without.
+  /// deduplicates by table, or has hot rows or host memory, half of the time is for a plan without.
   std::optional<std::chrono::steady_clock::time_point> deadline{};
   /// Another way to end early, looked at after some tenths of a millisecond; by a GPU after one.
   std::stop_token stop{};
