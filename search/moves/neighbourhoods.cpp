@@ -102,8 +102,8 @@ int Neighbourhoods::most_slices() const {
 }
 
 int Neighbourhoods::draw_slices(int table, int places) {
-  const int units = state_.task().tables[static_cast<std::size_t>(table)].dim / kDimMultiple;
-  const int most = std::min({units, most_slices_on(places), most_slices()});
+  const int dim = state_.task().tables[static_cast<std::size_t>(table)].dim;
+  const int most = std::min({dim / kDimMultiple, most_slices_on(places, dim), most_slices()});
   return std::max(1, static_cast<int>(std::exp(random_.uniform() * std::log(most + 0.999))));
 }
 

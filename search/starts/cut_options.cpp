@@ -109,7 +109,7 @@ void CutOptions::add(const PlanState& state, int table) {
   };
   for (const Way way : ways.list()) {
     if (!ways.of(table).may_be(way)) continue;
-    const int most = most_slices_on(ways.places(way));
+    const int most = most_slices_on(ways.places(way), of.dim);
     int last = 0;
     // 1, 2, 3, 4, 6, 8, 12, 16, ...: devices are 2 or 3 times a power of 2, as a rule.
     for (unsigned slices = 1; static_cast<int>(slices) <= most;

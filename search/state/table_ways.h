@@ -41,9 +41,11 @@ struct WayOptions {
   std::span<const PlanLimit* const> limits{};
 };
 
-/// A table is cut into so many slices at most that have so many places: several of a place where
-/// these are few, since wide slices slow down what is beside them.
-[[nodiscard]] constexpr int most_slices_on(int places) { return std::max(2 * places, 16); }
+/// A table of `dim` columns is cut into so many slices at most that have so many places: several of
+/// a place where these are few, since wide slices slow down what is beside them.
+[[nodiscard]] constexpr int most_slices_on(int places, int dim) {
+  return std::max({2 * places, 16, dim / 32});
+}
 
 /// In which ways the rules and groups of a task leave each table to be sharded: compiled once, so
 /// that a search looks at no rule.
