@@ -1,6 +1,5 @@
 // Devices in groups that each hold all tables: Planner::plan_groups().
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -15,8 +14,6 @@
 
 namespace neuroshard {
 namespace {
-
-using GroupsClock = std::chrono::steady_clock;
 
 void validate(const GroupsRequest& request) {
   if (request.iterations == 0.0) {
@@ -194,11 +191,7 @@ GroupsResult Planner::plan_groups(const Task& task, const GroupsRequest& request
       of_group.storage = averaged(request, task.batch_size, request.iterations);
       of_group.storage.ms_per_gib = averaging.ms_per_gib / request.iterations;
     }
-    if (of_group.deadline) {
-      const auto now = GroupsClock::now();
-      const GroupsClock::duration left = std::max(now, *of_group.deadline) - now;
-      of_group.deadline = now + left / static_cast<GroupsClock::rep>(wanted.size() - i);
-    }
+    of_group = with_part_of_the_time(std::move(of_group), static_cast<int>(wanted.size() - i));
     plan.result = this->plan(plan.task, of_group);
     price(request, task, averaging, plan);
     costs.add(plan);

@@ -108,9 +108,9 @@ WayOptions ways_for(const PlannerOptions& options, const CostModels& models, con
 
 }  // namespace
 
-PlanRequest with_half_the_time(PlanRequest request) {
+PlanRequest with_part_of_the_time(PlanRequest request, int parts) {
   const auto now = Clock::now();
-  if (request.deadline) *request.deadline = now + (std::max(now, *request.deadline) - now) / 2;
+  if (request.deadline) *request.deadline = now + (std::max(now, *request.deadline) - now) / parts;
   return request;
 }
 
@@ -306,15 +306,16 @@ void Planner::Impl::add_work_of_plainer_task(const Task& task, const PlanOutcome
 
 namespace {
 
+// Where so little of HBM is left beside all tables, rows in host memory may be worth their way.
 constexpr double kFullShareOfHbm = 0.7;
 
-/// Whether so little of HBM is left beside all tables that rows in host memory may be worth their
-/// way.
-bool fills_hbm(const Task& task) {
-  Task in_hbm = task;
-  set_host_memory(in_hbm, 0);
-  return static_cast<double>(total_bytes(in_hbm)) >
-         kFullShareOfHbm * static_cast<double>(total_room_bytes(in_hbm));
+/// All tables take of the HBM of all devices.
+double share_of_hbm(const Task& task) {
+  double room = 0.0;
+  for (std::size_t d = 0; std::cmp_less(d, task.devices); ++d) {
+    room += static_cast<double>(hbm_room_bytes(task, d));
+  }
+  return static_cast<double>(total_bytes(task)) / room;
 }
 
 }  // namespace
@@ -323,9 +324,9 @@ std::optional<PlanResult> Planner::Impl::plan_in_hbm(const Task& task, const Pla
                                                      Effort effort, bool alone) const {
   const auto waits = [](const Table& table) { return table.rules.hbm_share > 0.0; };
   if (task.host.bytes == 0 || std::ranges::any_of(task.tables, waits)) return std::nullopt;
+  if (share_of_hbm(task) > 1.0) return std::nullopt;
   Task in_hbm = task;
   set_host_memory(in_hbm, 0);
-  if (total_bytes(in_hbm) > total_room_bytes(in_hbm)) return std::nullopt;
   PlanResult result = plan_anew(in_hbm, with_half_the_time(request), effort, alone);
   if (!result.plan) return std::nullopt;
   result.cost = neuroshard::simulate(*cpu, task, *result.plan);
@@ -343,7 +344,8 @@ PlanResult Planner::Impl::plan_anew(const Task& stated, const PlanRequest& reque
   if (is_asked) with_popularity.emplace(with_known_popularity(stated));
   const Task& task = with_popularity ? *with_popularity : stated;
   std::optional<PlanResult> in_hbm = plan_in_hbm(task, request, effort, alone);
-  if (in_hbm && (options.algorithm != Algorithm::kNeuroshard || !fills_hbm(task))) {
+  if (in_hbm &&
+      (options.algorithm != Algorithm::kNeuroshard || share_of_hbm(task) <= kFullShareOfHbm)) {
     return *std::move(in_hbm);
   }
   if (std::optional<PlanResult> none = out_of_reach(task)) return *std::move(none);

@@ -9,6 +9,8 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "core/base/thread_team.h"
 #include "core/placement/fallback_backend.h"
@@ -31,8 +33,11 @@ namespace neuroshard {
   return one.empty() || other.empty() ? one + other : one + "; " + other;
 }
 
-/// With half of the time to its deadline.
-[[nodiscard]] PlanRequest with_half_the_time(PlanRequest request);
+/// With one of `parts` of the time to its deadline.
+[[nodiscard]] PlanRequest with_part_of_the_time(PlanRequest request, int parts);
+[[nodiscard]] inline PlanRequest with_half_the_time(PlanRequest request) {
+  return with_part_of_the_time(std::move(request), 2);
+}
 
 /// Throws Error unless the request is one that plan() takes.
 void validate(const PlanRequest& request);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -16,18 +15,15 @@ namespace neuroshard {
 static constexpr double kTellApart = 1e-4;
 
 /// Whether all devices hold the same, however it is listed.
-static bool hold_the_same(const Plan& one, const Plan& other) {
-  const auto held = [](const Plan& plan) {
-    std::vector<HeldSlice> slices;
-    for (std::size_t device = 0; device < plan.shards.size(); ++device) {
-      for (const int slice : plan.shards[device]) {
-        slices.push_back({plan.slices[static_cast<std::size_t>(slice)], static_cast<int>(device)});
-      }
+static bool hold_the_same(const Task& task, const Plan& one, const Plan& other) {
+  const auto held = [&](const Plan& plan) {
+    std::vector<std::vector<HeldSlice>> tables = slices_by_table(task, plan);
+    for (std::vector<HeldSlice>& slices : tables) {
+      std::ranges::sort(slices, {}, [](const HeldSlice& held) {
+        return std::pair(held.slice.first_column, held.slice.first_row);
+      });
     }
-    std::ranges::sort(slices, {}, [](const HeldSlice& one) {
-      return std::tuple(one.device, one.slice.table, one.slice.first_column, one.slice.first_row);
-    });
-    return slices;
+    return tables;
   };
   return one.replicas == other.replicas && one.deduplicated == other.deduplicated &&
          one.hot_rows == other.hot_rows && held(one) == held(other);
@@ -71,8 +67,9 @@ void BestPlans::consider(Plan considered) {
     best_.cost = std::move(cost);
   }
   // It may have been an alternative so far.
-  std::erase_if(best_.alternatives,
-                [&](const CostedPlan& other) { return hold_the_same(other.plan, *best_.plan); });
+  std::erase_if(best_.alternatives, [&](const CostedPlan& other) {
+    return hold_the_same(task_, other.plan, *best_.plan);
+  });
   if (request_.on_improvement) {
     request_.on_improvement(
         {.plan = *best_.plan, .cost = best_.cost, .elapsed_ms = elapsed_ms(), .stage = stage_});
@@ -81,14 +78,17 @@ void BestPlans::consider(Plan considered) {
 
 void BestPlans::consider_plainer(const Plan& plan) {
   consider(plan);
-  best_is_plainer_ = best_is_plainer_ || (best_.plan && hold_the_same(*best_.plan, plan));
+  best_is_plainer_ = best_is_plainer_ || (best_.plan && hold_the_same(task_, *best_.plan, plan));
 }
 
 void BestPlans::keep_alternative(CostedPlan plan) {
   const auto wanted = static_cast<std::size_t>(request_.alternatives);
   std::vector<CostedPlan>& kept = best_.alternatives;
-  const auto is_known = [&](const CostedPlan& one) { return hold_the_same(one.plan, plan.plan); };
-  if (wanted == 0 || hold_the_same(plan.plan, *best_.plan) || std::ranges::any_of(kept, is_known)) {
+  const auto is_known = [&](const CostedPlan& one) {
+    return hold_the_same(task_, one.plan, plan.plan);
+  };
+  if (wanted == 0 || hold_the_same(task_, plan.plan, *best_.plan) ||
+      std::ranges::any_of(kept, is_known)) {
     return;
   }
   const auto place = std::ranges::upper_bound(
