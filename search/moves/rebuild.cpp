@@ -44,6 +44,7 @@ void Rebuild::begin() {
   std::ranges::fill(is_changed_, 0);
   sums_ = state_.sums;
   std::ranges::fill(versions_, ++last_version_);
+  valued_shard_ = -1;
   left_bytes_ = kAnyBytes;
   if (state_.moved() == nullptr) return;
   left_bytes_ = state_.moved()->terms().most_moved_bytes;
@@ -81,6 +82,7 @@ void Rebuild::load(int device, int shard, int sign) {
   const auto factor = static_cast<float>(sign);
   for (std::size_t i = 0; i < width_; ++i) sum[i] += factor * embedding[i];
   versions_[d] = ++last_version_;
+  if (shard == valued_shard_) return price(d, valued_heads_[d]);
   if (is_changed_[d] != 0) return;
   is_changed_[d] = 1;
   changed_.push_back(device);
@@ -135,13 +137,21 @@ void Rebuild::put(const StateSlice& slice) {
   load(slice, 1);
 }
 
+void Rebuild::price(std::size_t device, float head_ms) {
+  sums_.compute_ms[device] = prices_.compute_ms(device, head_ms, sums_.shards[device],
+                                                sums_.price_ms[device], hosted(device));
+}
+
 void Rebuild::price_changed() {
-  for (const int device : changed_) {
-    const auto d = static_cast<std::size_t>(device);
-    float head_ms = 0.0F;
-    prices_.models().compute({sums_.embeddings.data() + d * width_, width_}, {&head_ms, 1});
-    sums_.compute_ms[d] =
-        prices_.compute_ms(d, head_ms, sums_.shards[d], sums_.price_ms[d], hosted(d));
+  for (std::size_t i = 0; i < changed_.size(); ++i) {
+    std::copy_n(sums_.embeddings.begin() + changed_[i] * static_cast<std::ptrdiff_t>(width_),
+                width_, trial_sums_.begin() + static_cast<std::ptrdiff_t>(i * width_));
+  }
+  prices_.models().compute(std::span(trial_sums_).first(changed_.size() * width_),
+                           std::span(heads_).first(changed_.size()));
+  for (std::size_t i = 0; i < changed_.size(); ++i) {
+    const auto d = static_cast<std::size_t>(changed_[i]);
+    price(d, heads_[i]);
     is_changed_[d] = 0;
   }
   changed_.clear();
@@ -219,7 +229,8 @@ bool Rebuild::place_pending(double noise) {
       }
       if (slice.place < 0) return false;
       put(slice);
-      price_changed();
+      valued_shard_ = -1;
+      if (!changed_.empty()) price_changed();
     }
   }
   pending_.clear();
@@ -286,6 +297,8 @@ std::span<const float> Rebuild::heads_with(int shard) {
 void Rebuild::value_devices(int shard) {
   const ShardLoad& load = state_.catalog().load(shard);
   const std::span<const float> heads = heads_with(shard);
+  valued_shard_ = shard;
+  valued_heads_ = heads;
   MostOfDevices most;
   for (std::size_t d = 0; d < devices_; ++d) most.see(sums_, d);
   const PlaceValue values(prices_, most);

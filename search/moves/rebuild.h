@@ -73,6 +73,8 @@ class Rebuild {
   void load(int device, int shard, int sign);
   void load(const StateSlice& slice, int sign);
   void put(const StateSlice& slice);
+  /// What a device computes, by its head.
+  void price(std::size_t device, float head_ms);
   void price_changed();
   /// Fills in `values_`: about what the plan costs with a shard more on each device, by heads.
   void value_devices(int shard);
@@ -116,8 +118,10 @@ class Rebuild {
   std::uint64_t last_version_ = 0;
   std::vector<std::size_t> unknown_;  ///< Devices.
   AlignedVector<float> trial_sums_;
-  std::vector<float> heads_;    ///< [unknown_]
-  std::vector<double> values_;  ///< [devices]
+  std::vector<float> heads_;  ///< [unknown_]
+  int valued_shard_ = -1;     ///< The last that value_devices() saw, until a slice is placed,
+  std::span<const float> valued_heads_;  ///< and heads with it, [devices].
+  std::vector<double> values_;           ///< [devices]
 };
 
 }  // namespace neuroshard
