@@ -9,6 +9,7 @@
 #include "core/tables/host_shares.h"
 #include "search/baselines.h"
 #include "search/engine/best_plans.h"
+#include "search/engine/ladder_start.h"
 #include "search/engine/portfolio.h"
 #include "search/infeasibility/infeasibility.h"
 #include "search/planner_impl.h"
@@ -85,35 +86,34 @@ PlanResult Planner::Impl::plan_by_portfolio(const Task& task, const PlanRequest&
                             .team = lease};
   found.begin(SearchStage::kLadder);
   const std::optional<Task> least = on_least_devices(task);
-  const auto start_at = [&](Effort of) {
-    Portfolio one = portfolio;
-    one.effort = of;
-    std::optional<Plan> second = one.start(consider, stats);
-    // A start that looks at what devices have apart may miss how even ones are best used.
-    if (least) {
-      const Portfolio of_least{
-          .backend = *cpu, .task = *least, .ways = ways, .effort = of, .stop = stop};
-      of_least.start(consider, stats);
-    }
-    bool sees_memory_first = portfolio.is_tight();
-    if (found.empty() && !stop.reached()) {
-      sees_memory_first = true;
-      found.begin(SearchStage::kRoom);
-      RoomFound room = find_room(*cpu, task, ways, stop);
-      impossible = room.impossible;
-      consider(std::move(room.plan));
-    }
-    if (!found.empty() && sees_memory_first) {
-      one.effort = Effort::kFast;
-      const Plan start = *found.best().plan;
-      one.improve({&start, 1}, consider, stats);
-    }
-    return second;
-  };
-  // With that chain, less effort is not the beginning of more.
-  if (effort != Effort::kFast && portfolio.is_tight()) start_at(Effort::kFast);
-  const std::optional<Plan> second = start_at(effort);
+  LadderStart start(portfolio);
+  start.begin(consider);
+  // A start that looks at what devices have apart may miss how even ones are best used.
+  std::optional<Portfolio> of_least;
+  std::optional<LadderStart> start_of_least;
+  if (least) {
+    of_least.emplace(Portfolio{.backend = *cpu, .task = *least, .ways = ways, .stop = stop});
+    start_of_least.emplace(*of_least);
+    start_of_least->begin(consider);
+  }
+  bool sees_memory_first = portfolio.is_tight();
+  if (found.empty() && !stop.reached()) {
+    sees_memory_first = true;
+    found.begin(SearchStage::kRoom);
+    RoomFound room = find_room(*cpu, task, ways, stop);
+    impossible = room.impossible;
+    consider(std::move(room.plan));
+  }
+  if (!found.empty() && sees_memory_first) {
+    Portfolio of_fast = portfolio;
+    of_fast.effort = Effort::kFast;
+    const Plan cheapest = *found.best().plan;
+    of_fast.improve({&cheapest, 1}, consider, stats);
+  }
   if (effort != Effort::kFast && !found.empty()) {
+    found.begin(SearchStage::kLadder);
+    start.go_on(consider);
+    if (start_of_least) start_of_least->go_on(consider);
     if (starts.published) {
       found.begin(SearchStage::kPublished);
       PlanResult published = starts.published();
@@ -123,9 +123,11 @@ PlanResult Planner::Impl::plan_by_portfolio(const Task& task, const PlanRequest&
     }
     found.begin(SearchStage::kImprovement);
     std::vector<Plan> best = {*found.best().plan};
-    if (second) best.push_back(*second);
+    if (std::optional<Plan> second = start.second()) best.push_back(*std::move(second));
     portfolio.improve(best, consider, stats);
   }
+  start.add_work_to(stats);
+  if (start_of_least) start_of_least->add_work_to(stats);
   stats.search_ms = found.elapsed_ms();
   PlanResult result = found.take();
   result.stats = std::move(stats);

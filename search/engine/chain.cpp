@@ -148,16 +148,28 @@ void Chain::follow(const Chain& other) {
   if (!(other.current_ms_ < current_ms_)) return;
   // Starts may differ in tables that stay as they are, and a chain that was stopped has none.
   if (state_.tables() != other.state_.tables() || state_.fixed() != other.state_.fixed()) return;
+  replace_all(other.all_slices());
+  current_ms_ = state_.sums.cost_ms;
+  keep_if_best();
+}
+
+std::vector<StateSlice> Chain::all_slices() const {
+  std::vector<StateSlice> slices;
+  for (const int t : state_.tables()) {
+    for (const int id : state_.of_table(t)) slices.push_back(state_.slice(id));
+  }
+  return slices;
+}
+
+void Chain::replace_all(std::vector<StateSlice> slices) {
   Edit edit;
   for (const int t : state_.tables()) {
     const std::vector<int>& here = state_.of_table(t);
     edit.out.insert(edit.out.end(), here.begin(), here.end());
-    for (const int id : other.state_.of_table(t)) edit.in.push_back(other.state_.slice(id));
   }
+  edit.in = std::move(slices);
   prices_.apply(edit);
   prices_.price_state();
-  current_ms_ = state_.sums.cost_ms;
-  keep_if_best();
 }
 
 void Chain::search_neighbourhoods(std::uint64_t edits, const StopCondition& stop) {

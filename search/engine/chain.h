@@ -12,6 +12,7 @@
 #include "core/base/random.h"
 #include "neuroshard/backend.h"
 #include "neuroshard/plan.h"
+#include "neuroshard/plan_result.h"
 #include "neuroshard/stop_condition.h"
 #include "search/bundled_task.h"
 #include "search/moves/neighbourhoods.h"
@@ -36,8 +37,8 @@ class Chain {
   struct Order {
     std::uint64_t number = 0;    ///< Seed of its random numbers.
     std::size_t rungs = 0;       ///< It begins with so many of a WayLadder, and needs no start,
-    std::size_t more_rungs = 0;  ///< and goes on with so many.
-    /// Cuts of the cheapest of the former are annealed for that: tables times devices of all
+    std::size_t more_rungs = 0;  ///< and run_more_rungs() goes on with so many.
+    /// Cuts of the cheapest of the former are annealed for the latter: tables times devices of all
     /// builds.
     std::size_t anneal_places = 0;
     bool ways = false;  ///< And tries each of the heaviest tables in all ways.
@@ -53,6 +54,8 @@ class Chain {
 
   /// Goes on until so many edits have been looked at in all, or `stop` is reached.
   void run(std::uint64_t edits, const StopCondition& stop);
+  /// Goes on with Order::more_rungs, once.
+  void run_more_rungs(const StopCondition& stop);
   /// Goes on from the plan of `other`, a chain of the same task and ways, if that is cheaper now.
   void follow(const Chain& other);
   /// Goes on from the plan as it is by a TabuSearch of at most so many edits, in place of run(). Of
@@ -72,7 +75,11 @@ class Chain {
   [[nodiscard]] const std::vector<Settled>& settled_rungs() const { return settled_rungs_; }
 
   [[nodiscard]] std::uint64_t edits() const { return done_; }
-  [[nodiscard]] const PricingWork& work() const { return prices_.work; }
+  void add_work_to(SearchStats& stats) const {
+    stats.edits += done_;
+    stats.head_evaluations += prices_.work.heads;
+    stats.comm_evaluations += prices_.work.comms;
+  }
 
  private:
   static constexpr double kNone = std::numeric_limits<double>::infinity();
@@ -92,8 +99,12 @@ class Chain {
     double cost_ms = std::numeric_limits<double>::infinity();  ///< By rung_ms().
     std::int64_t missing_bytes = 0;
   };
-  /// Plans of a WayLadder: the best few settle.
+  /// Plans of a WayLadder: the best few settle,
   void try_ladder(const StopCondition& stop);
+  /// then some more.
+  void try_more_rungs(const StopCondition& stop);
+  /// Tables times devices.
+  [[nodiscard]] std::size_t places() const;
   /// Borrows them.
   [[nodiscard]] std::vector<Built> build_rungs(const std::vector<WayLadder::Rung>& of_ladder,
                                                const StopCondition& stop);
@@ -107,14 +118,11 @@ class Chain {
     std::size_t builds;  ///< It tries no more.
   };
   /// Keeps what costs less.
-  void cut_otherwise(const WayLadder& ladder, Built& built, const Climb& climb,
-                     const StopCondition& stop);
+  void cut_otherwise(Built& built, const Climb& climb, const StopCondition& stop);
   /// The cheapest of plans of a rung with other cuts of some tables, drawn at random: annealed.
-  [[nodiscard]] Built annealed(const WayLadder& ladder, Built built, std::size_t builds,
-                               const StopCondition& stop);
-  /// Cut otherwise; then for memory above all, as long as some is missing.
-  [[nodiscard]] Built climbed(const WayLadder& ladder, Built built, const Climb& climb,
-                              const StopCondition& stop);
+  [[nodiscard]] Built annealed(Built built, std::size_t builds, const StopCondition& stop);
+  /// Cut otherwise; then for memory above all, as long as some is missing. `number`: of the climb.
+  [[nodiscard]] Built climbed(Built built, std::size_t number, const StopCondition& stop);
   /// Sets what build() comes to. False: some slice has no place.
   bool price_built(Built& built);
   /// All tables that send less if they are deduplicated, half of them, ..., and the others.
@@ -138,6 +146,8 @@ class Chain {
   bool keep_or_undo(bool was_whole);
   /// Places what was put in, and settles the plan unless it is much dearer.
   void settle_if_near(const StopCondition& stop);
+  /// What ends a start.
+  void settle_start(const StopCondition& stop);
   void settle_and_keep(std::uint64_t part, const StopCondition& stop) {
     settle_to_fit(part, stop);
     keep_or_undo(true);
@@ -164,6 +174,9 @@ class Chain {
   /// The most that a plan may cost to be taken at this temperature in place of one of `now_ms`.
   [[nodiscard]] double draw_most_ms(double now_ms, double temperature_ms);
   void keep_if_best();
+  /// Of all tables that may be moved.
+  [[nodiscard]] std::vector<StateSlice> all_slices() const;
+  void replace_all(std::vector<StateSlice> slices);
   /// Edits that follow can be taken back to the plan as it is now.
   void begin_edits();
   /// Counts a rebuild as so many edits as it takes.
@@ -187,6 +200,17 @@ class Chain {
   SliceMoves moves_;
   Rebuild rebuild_;
   Neighbourhoods neighbourhoods_;
+  /// What rungs go on from.
+  struct Ladder {
+    WayLadder ways;
+    std::vector<WayLadder::Rung> rungs;
+    std::vector<Built> built{};        ///< In ascending order of cost.
+    std::vector<Built> to_climb{};     ///< The first was.
+    bool by_heads = false;             ///< They are built.
+    std::vector<StateSlice> slices{};  ///< Once the first rungs have settled, as all_slices(),
+    double cost_ms = kNone;            ///< and what they cost then.
+  };
+  std::optional<Ladder> ladder_;
   PlanSums before_;
   std::vector<Edit> batch_;
   std::vector<double> limits_ms_;

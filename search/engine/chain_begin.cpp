@@ -58,12 +58,26 @@ void Chain::begin(const StopCondition& stop) {
     try_replicas(stop);
   }
   if (!state_.is_whole()) return;
-  settle_whole(stop);
-  if (!moves_are_limited()) try_widths(stop);
+  settle_start(stop);
   if (!order_.ways) return;
   if (!moves_are_limited()) try_replicas(stop);
   try_deduplicated(stop);
   try_ways(stop);
+}
+
+void Chain::settle_start(const StopCondition& stop) {
+  settle_whole(stop);
+  if (!moves_are_limited()) try_widths(stop);
+}
+
+void Chain::run_more_rungs(const StopCondition& stop) {
+  if (!ladder_ || !state_.is_whole()) return;
+  // What has improved since would keep rungs out that are worth as much once they improve, too.
+  replace_all(std::move(ladder_->slices));
+  current_ms_ = ladder_->cost_ms;
+  try_more_rungs(stop);
+  ladder_.reset();
+  settle_start(stop);
 }
 
 bool Chain::build_replicas(std::size_t count) {
@@ -149,11 +163,10 @@ std::vector<Chain::Built> Chain::build_rungs(const std::vector<WayLadder::Rung>&
   return rungs;
 }
 
-void Chain::cut_otherwise(const WayLadder& ladder, Built& built, const Climb& climb,
-                          const StopCondition& stop) {
+void Chain::cut_otherwise(Built& built, const Climb& climb, const StopCondition& stop) {
   std::size_t builds = climb.builds;
   const std::vector<WayLadder::OtherCut> others =
-      ladder.other_cuts(*built.rung, climb.doubt, builds);
+      ladder_->ways.other_cuts(*built.rung, climb.doubt, builds);
   Built other = built;
   for (bool gains = true; gains;) {
     gains = false;
@@ -173,14 +186,17 @@ void Chain::cut_otherwise(const WayLadder& ladder, Built& built, const Climb& cl
   }
 }
 
-Chain::Built Chain::climbed(const WayLadder& ladder, Built built, const Climb& climb,
-                            const StopCondition& stop) {
-  cut_otherwise(ladder, built, climb, stop);
+Chain::Built Chain::climbed(Built built, std::size_t number, const StopCondition& stop) {
+  const std::size_t places_of_builds = ladder_->by_heads ? kPlacesByHeads
+                                       : number == 0     ? kPlacesOfFirstClimb
+                                                         : kPlacesOfClimb;
+  const std::size_t builds = std::min(places_of_builds / places(), kMostBuilds);
+  cut_otherwise(built, {kDoubts[number % kDoubts.size()], builds}, stop);
   for (const double times : kTimesForRoom) {
     if (built.missing_bytes == 0) break;
     prices_.weigh_memory(times);
     price_built(built);
-    cut_otherwise(ladder, built, {kDoubts.back(), climb.builds}, stop);
+    cut_otherwise(built, {kDoubts.back(), builds}, stop);
     prices_.weigh_memory(1.0);
     price_built(built);
   }
@@ -188,9 +204,8 @@ Chain::Built Chain::climbed(const WayLadder& ladder, Built built, const Climb& c
 }
 
 // A build sees what no estimate does: whether slices find room.
-Chain::Built Chain::annealed(const WayLadder& ladder, Built built, std::size_t builds,
-                             const StopCondition& stop) {
-  const std::vector<WayLadder::NearCuts> near = ladder.near_cuts(*built.rung);
+Chain::Built Chain::annealed(Built built, std::size_t builds, const StopCondition& stop) {
+  const std::vector<WayLadder::NearCuts> near = ladder_->ways.near_cuts(*built.rung);
   if (near.empty()) return built;
   const double hottest_ms = kHottestCuts * built.cost_ms;
   Built best = built;
@@ -244,53 +259,54 @@ void Chain::settle_rungs(std::span<const Built> rungs, std::size_t number,
   }
 }
 
+std::size_t Chain::places() const {
+  return std::max<std::size_t>(1,
+                               state_.tables().size() * static_cast<std::size_t>(ways_.devices()));
+}
+
 void Chain::try_ladder(const StopCondition& stop) {
-  const std::size_t places =
-      std::max<std::size_t>(1, state_.tables().size() * static_cast<std::size_t>(ways_.devices()));
-  const WayLadder ladder(state_, prices_, stop);
-  const std::vector<WayLadder::Rung> of_ladder =
-      ladder.best(std::clamp(kPlacesOfRungs / places, kFewestRungs, kMostRungs), stop);
-  std::vector<Built> rungs = build_rungs(of_ladder, stop);
-  if (rungs.empty()) return;
-  const std::vector<Built> to_climb = rungs_to_climb(rungs);
-  const bool by_heads = built_by_heads_;
-  const auto climb = [&](const Built& built, std::size_t i) {
-    const std::size_t places_of_builds = by_heads ? kPlacesByHeads
-                                         : i == 0 ? kPlacesOfFirstClimb
-                                                  : kPlacesOfClimb;
-    const std::size_t builds = places_of_builds / places;
-    return climbed(ladder, built, {kDoubts[i % kDoubts.size()], std::min(builds, kMostBuilds)},
-                   stop);
-  };
-  Built cheapest = climb(to_climb.front(), 0);
-  if (cheapest.cost_ms < rungs.front().cost_ms) {
-    rungs.insert(rungs.begin(), std::move(cheapest));
-  }
-  const std::size_t few = std::min(rungs.size(), order_.rungs);
-  settle_rungs({rungs.data(), few}, 0, stop);
+  WayLadder ways(state_, prices_, stop);
+  std::vector<WayLadder::Rung> of_ways =
+      ways.best(std::clamp(kPlacesOfRungs / places(), kFewestRungs, kMostRungs), stop);
+  Ladder& ladder = ladder_.emplace(Ladder{std::move(ways), std::move(of_ways)});
+  std::vector<Built>& built = ladder.built;
+  built = build_rungs(ladder.rungs, stop);
+  if (built.empty()) return ladder_.reset();
+  ladder.by_heads = built_by_heads_;
+  ladder.to_climb = rungs_to_climb(built);
+  Built cheapest = climbed(ladder.to_climb.front(), 0, stop);
+  if (cheapest.cost_ms < built.front().cost_ms) built.insert(built.begin(), std::move(cheapest));
+  const std::size_t few = std::min(built.size(), order_.rungs);
+  settle_rungs(std::span(built).first(few), 0, stop);
   std::size_t number = order_.rungs + order_.more_rungs;
   const auto settle_others = [&](const std::vector<WayLadder::Rung>& others) {
-    const std::vector<Built> built = build_rungs(others, stop);
-    if (built.empty() || built.front().cost_ms > kWorstOtherShards * rungs.front().cost_ms) return;
-    const Built after = climb(built.front(), 0);
-    settle_rungs({after.cost_ms < built.front().cost_ms ? &after : &built.front(), 1}, number++,
-                 stop);
+    const std::vector<Built> of_others = build_rungs(others, stop);
+    if (of_others.empty()) return;
+    const Built& before = of_others.front();
+    if (before.cost_ms > kWorstOtherShards * built.front().cost_ms) return;
+    const Built after = climbed(before, 0, stop);
+    settle_rungs({after.cost_ms < before.cost_ms ? &after : &before, 1}, number++, stop);
   };
   const std::span first =
-      std::span(of_ladder).first((of_ladder.size() - 1) / kRungsOfOtherShards + 1);
-  settle_others(ladder.in_small_shards(first, stop));
-  settle_others(ladder.in_narrow_shards(first, stop));
-  if (order_.more_rungs == 0 || !state_.is_whole()) return;
-  // More rungs come after all that fewer do.
-  settle_whole(stop);
-  std::vector<Built> more(rungs.begin() + static_cast<std::ptrdiff_t>(few), rungs.end());
-  for (std::size_t i = 1; i < to_climb.size(); ++i) more.push_back(climb(to_climb[i], i));
-  const std::size_t builds = std::min(order_.anneal_places / places, kMostAnnealed);
-  if (builds >= kFewestAnnealed) {
-    more.push_back(annealed(ladder, rungs.front(), builds, stop));
+      std::span(ladder.rungs).first((ladder.rungs.size() - 1) / kRungsOfOtherShards + 1);
+  settle_others(ladder.ways.in_small_shards(first, stop));
+  settle_others(ladder.ways.in_narrow_shards(first, stop));
+  ladder.slices = all_slices();
+  ladder.cost_ms = current_ms_;
+}
+
+void Chain::try_more_rungs(const StopCondition& stop) {
+  const Ladder& ladder = *ladder_;
+  const std::size_t few = std::min(ladder.built.size(), order_.rungs);
+  std::vector<Built> more(ladder.built.begin() + static_cast<std::ptrdiff_t>(few),
+                          ladder.built.end());
+  for (std::size_t i = 1; i < ladder.to_climb.size(); ++i) {
+    more.push_back(climbed(ladder.to_climb[i], i, stop));
   }
+  const std::size_t builds = std::min(order_.anneal_places / places(), kMostAnnealed);
+  if (builds >= kFewestAnnealed) more.push_back(annealed(ladder.built.front(), builds, stop));
   std::ranges::stable_sort(more, {}, &Built::cost_ms);
-  settle_rungs({more.data(), std::min(more.size(), order_.more_rungs)}, order_.rungs, stop);
+  settle_rungs(std::span(more).first(std::min(more.size(), order_.more_rungs)), order_.rungs, stop);
 }
 
 void Chain::settle_if_near(const StopCondition& stop) {

@@ -29,18 +29,10 @@ constexpr double kLeastEdits = 2000.0;
 // Where tables take more of all room, few neighbours of a plan fit, and more edits find much.
 constexpr double kTightShare = 0.85;
 constexpr std::uint64_t kTimesForTight = 3;
-// So many rungs of the ladder that begins everything settle.
-constexpr std::size_t kRungs = 5;
-constexpr std::size_t kMoreRungs = 3;
-constexpr std::size_t kAnnealPlaces = 300'000;
-constexpr std::size_t kAnnealPlacesIfTight = 1'500'000;
 constexpr std::uint64_t kTimesForThorough = 12;
 constexpr std::uint64_t kPartsForFast = 8;
 constexpr std::size_t kChains = 2;
 constexpr std::size_t kThoroughChains = 4;
-// A first plan that fits is worth so many, between looks whether there is one.
-constexpr std::uint64_t kEditsForRoom = 2000;
-constexpr std::uint64_t kMostEditsForRoom = 40000;
 constexpr std::size_t kTimesForMoves = 2;
 constexpr int kMostDevicesForTimes = 32;
 // Chains report after each of so many parts of their way. They gain if the best plan is so much
@@ -74,12 +66,6 @@ Budget budget_of(Effort effort, std::size_t slices, int devices, bool is_tight) 
   return budget;
 }
 
-void add_work_of(const Chain& chain, SearchStats& stats) {
-  stats.edits += chain.edits();
-  stats.head_evaluations += chain.work().heads;
-  stats.comm_evaluations += chain.work().comms;
-}
-
 }  // namespace
 
 bool Portfolio::is_tight() const {
@@ -97,45 +83,6 @@ StopCondition Portfolio::stop_with(std::size_t slices) const {
   StopCondition in_time = stop;
   in_time.keep(kTimeOfSlice * slices);
   return in_time;
-}
-
-std::optional<Plan> Portfolio::start(const Consider& consider, SearchStats& stats) const {
-  if (!in_time_to_begin()) return std::nullopt;
-  const StopCondition in_time = stop_with(task.tables.size());
-  const BundledTask canonical = canonical_task(task);
-  Plan nothing;
-  nothing.shards.resize(static_cast<std::size_t>(task.devices));
-  std::vector<Chain::Settled> rungs;
-  const std::size_t anneal_places = is_tight() ? kAnnealPlacesIfTight : kAnnealPlaces;
-  const auto run_chain = [&](std::size_t more_rungs) {
-    Chain chain(backend, canonical, ways, nothing,
-                {.rungs = kRungs, .more_rungs = more_rungs, .anneal_places = anneal_places},
-                in_time);
-    for (std::uint64_t edits = 1;
-         edits <= kMostEditsForRoom && chain.best() == nullptr && !in_time.reached();
-         edits += kEditsForRoom) {
-      chain.run(edits, in_time);
-    }
-    rungs.insert(rungs.begin(), chain.settled_rungs().begin(), chain.settled_rungs().end());
-    if (chain.best() != nullptr) {
-      consider(canonical.plan_of_listed(*chain.best()));
-    }
-    add_work_of(chain, stats);
-  };
-  const bool fast = effort == Effort::kFast;
-  run_chain(fast ? 0 : kMoreRungs);
-  // Where none of the first rungs fits, more or fewer rungs go on otherwise, and may be cheaper.
-  const auto is_first = [](const Chain::Settled& rung) { return rung.rung < kRungs; };
-  if (std::ranges::none_of(rungs, is_first)) run_chain(fast ? kMoreRungs : 0);
-  std::ranges::stable_sort(rungs, {}, &Chain::Settled::cost_ms);
-  for (Chain::Settled& rung : rungs) {
-    rung.plan = canonical.plan_of_listed(rung.plan);
-    if (alternatives) consider(rung.plan);
-  }
-  for (Chain::Settled& rung : rungs) {
-    if (rung.rung != rungs.front().rung) return std::move(rung.plan);
-  }
-  return std::nullopt;
 }
 
 void Portfolio::improve(std::span<const Plan> plans, const Consider& consider,
@@ -197,11 +144,10 @@ void Portfolio::improve(std::span<const Plan> plans, const Consider& consider,
     Chain last(backend, canonical, ways, *best, {.moves = moves}, in_time);
     last.search_neighbourhoods(budget.edits, in_time);
     consider_best(last);
-    add_work_of(last, stats);
+    last.add_work_to(stats);
   }
   for (const std::unique_ptr<Chain>& chain : chains) {
-    if (!chain) continue;
-    add_work_of(*chain, stats);
+    if (chain) chain->add_work_to(stats);
   }
 }
 

@@ -17,7 +17,7 @@
 
 namespace neuroshard {
 
-/// Makes plans, and improves one by chains that all begin with it. The result does not depend on
+/// Improves plans by chains that begin with them. The result does not depend on
 /// who runs the chains, and more effort begins with the steps of less effort.
 struct Portfolio {
   const Backend& backend;  ///< A CPU's.
@@ -37,15 +37,11 @@ struct Portfolio {
   /// Whether tables take so much of all room that few neighbours of a plan fit.
   [[nodiscard]] bool is_tight() const;
 
-  /// Cuts and places everything anew, as a WayLadder says: what Effort::kFast does. Gives plans to
-  /// `consider`, as improve() does. Returns the cheapest that settled from
-  /// another rung than the cheapest of all did, if any.
-  std::optional<Plan> start(const Consider& consider, SearchStats& stats) const;
   /// From some plans, the first ones for the first chains. Gives each plan that seems to be the
   /// cheapest so far to `consider`. The work goes to `stats`.
   void improve(std::span<const Plan> starts, const Consider& consider, SearchStats& stats) const;
 
- private:
+  /// Whether there is time for a chain, and anything for it to do.
   [[nodiscard]] bool in_time_to_begin() const;
   /// With time kept for a plan of so many slices.
   [[nodiscard]] StopCondition stop_with(std::size_t slices) const;

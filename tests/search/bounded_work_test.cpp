@@ -24,6 +24,7 @@
 #include "search/apart_devices.h"
 #include "search/baselines.h"
 #include "search/canonical_task.h"
+#include "search/engine/ladder_start.h"
 #include "search/engine/portfolio.h"
 #include "search/infeasibility/infeasibility.h"
 #include "search/infeasibility/rule_proofs.h"
@@ -285,14 +286,16 @@ PlanResult plan_on(const Backend& backend, const Task& listed, const PlanRequest
     result.cost = std::move(cost);
   };
   const Portfolio portfolio{.backend = backend, .task = task, .ways = {}, .stop = stop};
-  portfolio.start(consider, result.stats);
+  LadderStart start(portfolio);
+  start.begin(consider);
+  start.add_work_to(result.stats);
   if (!result.plan && !stop.reached()) {
     RoomFound room = find_room(backend, task, {}, stop);
     if (room.plan) consider(*std::move(room.plan));
   }
   if (!result.plan) return result;
-  const Plan start = *result.plan;
-  portfolio.improve({&start, 1}, consider, result.stats);
+  const Plan found = *result.plan;
+  portfolio.improve({&found, 1}, consider, result.stats);
   return result;
 }
 

@@ -141,6 +141,25 @@ TEST(PlansByPortfolio, MoreEffortIsNeverDearerWhereDevicesAreNearlyFull) {
   }
 }
 
+// Starts of more effort once went other ways than those of less, and few later steps repair that
+// where tables are few.
+TEST(PlansByPortfolio, MoreEffortIsNeverDearerWhereTablesAreFew) {
+  const Planner fast = planner_of(builtin_weights(), Algorithm::kNeuroshard, Effort::kFast);
+  const Planner usual = planner_of(builtin_weights(), Algorithm::kNeuroshard);
+  for (const std::uint64_t seed : {35U, 37U, 78U}) {
+    if (seed > 35 && testing::kFewTasks) continue;
+    Task task = wide_task(seed);
+    task.devices = 2 + static_cast<int>(seed % 3);
+    task.tables.resize(std::min<std::size_t>(task.tables.size(), 4 + seed % 20));
+    std::mt19937_64 random(seed + 77);
+    for (Table& table : task.tables) {
+      table.dim = 4 << random() % 7;
+      table.pooling_factor = 1.0 + static_cast<double>(random() % 60);
+    }
+    EXPECT_LE(cost_or_infinity(usual.plan(task)), cost_or_infinity(fast.plan(task))) << seed;
+  }
+}
+
 TEST(PlansByPortfolio, DoesNotLookAtTheOrderOfTables) {
   for (const std::uint64_t seed : testing::Seeds(drawn_tasks(30))) {
     const bool is_full = seed % 5 == 4;

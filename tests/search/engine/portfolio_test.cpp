@@ -24,6 +24,7 @@
 #include "repetitions.h"
 #include "search/canonical_task.h"
 #include "search/engine/chain.h"
+#include "search/engine/ladder_start.h"
 #include "search/planned_cuts.h"
 #include "search/random_rules.h"
 
@@ -62,7 +63,17 @@ struct Considered {
   }
 };
 
-TEST(Portfolio, StartsFromNothingWithValidPlans) {
+/// Of a LadderStart that goes on.
+Considered started(const Portfolio& portfolio) {
+  Considered found;
+  LadderStart start(portfolio);
+  start.begin(found.consider());
+  start.go_on(found.consider());
+  start.add_work_to(found.stats);
+  return found;
+}
+
+TEST(LadderStart, StartsFromNothingWithValidPlans) {
   int planned = 0;
   for (const std::uint64_t seed : testing::Seeds(drawn_tasks(60))) {
     const std::optional<Case> one = case_of(seed);
@@ -71,9 +82,8 @@ TEST(Portfolio, StartsFromNothingWithValidPlans) {
     const WayOptions ways{.rows = seed % 5 != 0, .replicas = seed % 5 < 3};
     const Portfolio portfolio{
         .backend = *one->backend, .task = one->task, .ways = ways, .stop = never};
-    Considered found;
-    portfolio.start(found.consider(), found.stats);
-    EXPECT_LE(found.plans.size(), 1U);
+    const Considered found = started(portfolio);
+    EXPECT_LE(found.plans.size(), 3U);
     for (const Plan& plan : found.plans) {
       ++planned;
       EXPECT_THAT(check_plan(plan, one->task), IsEmpty());
@@ -82,8 +92,7 @@ TEST(Portfolio, StartsFromNothingWithValidPlans) {
       EXPECT_TRUE(ways.replicas || plan.replicas.empty());
       EXPECT_GT(found.stats.edits, 0U);
     }
-    Considered again;
-    portfolio.start(again.consider(), again.stats);
+    const Considered again = started(portfolio);
     EXPECT_EQ(again.plans, found.plans);
     EXPECT_EQ(again.stats.edits, found.stats.edits);
   }
@@ -132,8 +141,7 @@ TEST(Portfolio, DoesNothingAfterAStop) {
   const StopCondition at_once([] { return true; });
   const Portfolio portfolio{
       .backend = *one->backend, .task = one->task, .ways = {}, .stop = at_once};
-  Considered found;
-  portfolio.start(found.consider(), found.stats);
+  Considered found = started(portfolio);
   const Plan nothing;
   portfolio.improve({&nothing, 1}, found.consider(), found.stats);
   EXPECT_THAT(found.plans, IsEmpty());
@@ -230,6 +238,7 @@ TEST(Chain, AnnealedCutsMakeFullTasksCheaperOnTheWhole) {
       Chain chain(*backend, canonical, {}, nothing,
                   {.rungs = 5, .more_rungs = 3, .anneal_places = anneal_places}, never);
       chain.run(1, never);
+      chain.run_more_rungs(never);
       return chain.best_ms();
     };
     const double without_ms = cost_ms(0);

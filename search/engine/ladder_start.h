@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <vector>
+
+#include "neuroshard/plan.h"
+#include "neuroshard/plan_result.h"
+#include "neuroshard/stop_condition.h"
+#include "search/bundled_task.h"
+#include "search/engine/chain.h"
+#include "search/engine/portfolio.h"
+
+namespace neuroshard {
+
+/// Cuts and places everything anew, as a WayLadder says: what all effort begins with.
+class LadderStart {
+ public:
+  /// Borrows `portfolio`.
+  explicit LadderStart(const Portfolio& portfolio);
+
+  /// What Effort::kFast does. Gives what it finds to `consider`, as improve() does.
+  void begin(const Portfolio::Consider& consider);
+  /// What more effort does besides.
+  void go_on(const Portfolio::Consider& consider);
+  /// The cheapest plan that settled from another rung than the cheapest of all did, if any.
+  [[nodiscard]] std::optional<Plan> second() const;
+  void add_work_to(SearchStats& stats) const;
+
+ private:
+  void run_until_it_fits();
+  void report(const Portfolio::Consider& consider);
+
+  const Portfolio& portfolio_;
+  StopCondition stop_;
+  BundledTask canonical_;
+  std::optional<Chain> chain_;      ///< Nothing: there is no time, or nothing to place.
+  double reported_ms_;              ///< Cost of its best plan then,
+  std::size_t reported_rungs_ = 0;  ///< and number of its rungs.
+};
+
+}  // namespace neuroshard
