@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <random>
 #include <utility>
 
+#include "core/base/count_up.h"
 #include "core/base/step_budget.h"
 #include "core/plans/equal_blocks.h"
 #include "core/tables/table_rules.h"
@@ -91,8 +91,7 @@ std::optional<Plan> place_by_baseline(const Task& task, Algorithm algorithm, std
   const std::size_t tables = task.tables.size();
   const auto devices = static_cast<std::size_t>(task.devices);
   const std::vector<double> keys = keys_of(task, algorithm);
-  std::vector<std::size_t> order(tables);
-  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::vector<std::size_t> order = count_up<std::size_t>(tables);
   if (algorithm != Algorithm::kRandom) {
     std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
       if (keys[a] != keys[b]) return keys[a] > keys[b];

@@ -1,8 +1,9 @@
 #include "search/beam_search.h"
 
 #include <algorithm>
-#include <numeric>
 #include <utility>
+
+#include "core/base/count_up.h"
 
 namespace neuroshard {
 
@@ -35,8 +36,7 @@ void BeamSearch::take(std::span<const CandidateResult> results) {
   for (std::size_t child = 0; child < children_.size(); ++child) {
     if (results[child].cost_ms < best_.result.cost_ms) best_ = child_state(child);
   }
-  std::vector<std::size_t> ranking(children_.size());
-  std::iota(ranking.begin(), ranking.end(), std::size_t{0});
+  std::vector<std::size_t> ranking = count_up<std::size_t>(children_.size());
   std::stable_sort(ranking.begin(), ranking.end(), [&](std::size_t a, std::size_t b) {
     return results[a].cost_ms < results[b].cost_ms;
   });

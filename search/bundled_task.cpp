@@ -1,9 +1,9 @@
 #include "search/bundled_task.h"
 
 #include <algorithm>
-#include <numeric>
 #include <utility>
 
+#include "core/base/count_up.h"
 #include "core/tables/table_groups.h"
 #include "core/tables/table_rules.h"
 
@@ -11,12 +11,6 @@ namespace neuroshard {
 namespace {
 
 constexpr std::size_t kNoBundle = static_cast<std::size_t>(-1);
-
-std::vector<std::uint32_t> as_listed(const Task& listed) {
-  std::vector<std::uint32_t> order(listed.tables.size());
-  std::iota(order.begin(), order.end(), 0U);
-  return order;
-}
 
 /// One of default memory that has the columns and lookups of `tables`, and as many rows as make up
 /// their bytes.
@@ -45,7 +39,8 @@ Table stand_in(const std::vector<Table>& tables, const std::vector<bool>& allowe
 
 }  // namespace
 
-BundledTask::BundledTask(const Task& listed) : BundledTask(listed, as_listed(listed)) {}
+BundledTask::BundledTask(const Task& listed)
+    : BundledTask(listed, count_up<std::uint32_t>(listed.tables.size())) {}
 
 BundledTask::BundledTask(const Task& listed, std::span<const std::uint32_t> order)
     : task(without_tables(listed)), table_of(listed.tables.size()) {

@@ -1,10 +1,10 @@
 #include "search/canonical_task.h"
 
 #include <algorithm>
-#include <numeric>
 #include <optional>
 #include <utility>
 
+#include "core/base/count_up.h"
 #include "core/tables/table_groups.h"
 #include "core/tables/table_kind.h"
 #include "neuroshard/column_halvings.h"
@@ -20,8 +20,7 @@ constexpr std::size_t kFewestRounds = 2;
 
 std::vector<std::uint32_t> canonical_order(const Task& listed,
                                            std::span<const std::uint64_t> ranks) {
-  std::vector<std::uint32_t> order(listed.tables.size());
-  std::iota(order.begin(), order.end(), 0U);
+  std::vector<std::uint32_t> order = count_up<std::uint32_t>(listed.tables.size());
   std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
     const auto kind_a = kind_of(listed.tables[a]);
     const auto kind_b = kind_of(listed.tables[b]);

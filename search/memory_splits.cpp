@@ -1,8 +1,8 @@
 #include "search/memory_splits.h"
 
 #include <algorithm>
-#include <numeric>
 
+#include "core/base/count_up.h"
 #include "core/base/step_budget.h"
 
 namespace neuroshard {
@@ -60,8 +60,7 @@ std::optional<std::vector<int>> pack_by_size(const PieceCatalog& catalog, const 
                                              int devices, std::int64_t memory_bytes,
                                              const PlacementRules* rules,
                                              const StopCondition& stop) {
-  std::vector<std::uint32_t> by_size(state.pieces.size());
-  std::iota(by_size.begin(), by_size.end(), 0U);
+  std::vector<std::uint32_t> by_size = count_up<std::uint32_t>(state.pieces.size());
   std::stable_sort(by_size.begin(), by_size.end(), [&](std::uint32_t a, std::uint32_t b) {
     return catalog.size_bytes(state.pieces[a]) > catalog.size_bytes(state.pieces[b]);
   });

@@ -1,10 +1,10 @@
 #include "search/piece_catalog.h"
 
 #include <algorithm>
-#include <numeric>
 #include <optional>
 #include <string>
 
+#include "core/base/count_up.h"
 #include "core/models/cost_range.h"
 #include "core/tables/table_groups.h"
 #include "core/tables/table_kind.h"
@@ -34,8 +34,7 @@ std::optional<PieceCosts> compute_costs(const Backend& backend, std::span<const 
   PieceCosts costs{AlignedVector<float>(pieces * width), std::vector<float>(pieces)};
   const std::size_t parts =
       stop.possible() ? std::max<std::size_t>(1, pieces / kPiecesBetweenStops) : 1;
-  std::vector<std::uint32_t> ids(pieces + 1);
-  std::iota(ids.begin(), ids.end(), 0U);
+  const std::vector<std::uint32_t> ids = count_up<std::uint32_t>(pieces + 1);
   for (std::size_t part = 0; part < parts; ++part) {
     if (stop.reached()) return std::nullopt;
     const std::size_t first = pieces * part / parts;

@@ -1,7 +1,8 @@
 #include "search/split_state.h"
 
 #include <algorithm>
-#include <numeric>
+
+#include "core/base/count_up.h"
 
 namespace neuroshard {
 namespace {
@@ -21,9 +22,8 @@ struct PlacedBefore {
 }  // namespace
 
 SplitState::SplitState(const PieceCatalog& catalog, std::size_t tables)
-    : pieces(tables), order(tables) {
+    : pieces(tables), order(count_up<std::uint32_t>(tables)) {
   for (std::size_t table = 0; table < tables; ++table) pieces[table] = catalog.whole(table);
-  std::iota(order.begin(), order.end(), 0U);
   std::sort(order.begin(), order.end(), PlacedBefore{catalog, pieces});
 }
 
@@ -75,8 +75,7 @@ std::vector<std::uint32_t> split_candidates(const PieceCatalog& catalog, const S
   const std::size_t wanted = std::min(slices, static_cast<std::size_t>(count));
   std::vector<std::uint32_t> chosen(state.order.begin(),
                                     state.order.begin() + static_cast<std::ptrdiff_t>(wanted));
-  std::vector<std::uint32_t> by_size(slices);
-  std::iota(by_size.begin(), by_size.end(), 0U);
+  std::vector<std::uint32_t> by_size = count_up<std::uint32_t>(slices);
   const auto middle = by_size.begin() + static_cast<std::ptrdiff_t>(wanted);
   std::partial_sort(by_size.begin(), middle, by_size.end(), [&](std::uint32_t a, std::uint32_t b) {
     const std::int64_t size_a = catalog.size_bytes(state.pieces[a]);

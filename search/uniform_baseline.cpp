@@ -3,11 +3,11 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
-#include <numeric>
 #include <queue>
 #include <utility>
 #include <vector>
 
+#include "core/base/count_up.h"
 #include "core/base/step_budget.h"
 #include "core/tables/table_kind.h"
 #include "core/tables/table_rules.h"
@@ -39,8 +39,7 @@ std::vector<std::uint32_t> table_order(const Task& task, int width) {
   for (const Table& table : task.tables) {
     weights.push_back(uniform_dim(table, width) * table.pooling_factor);
   }
-  std::vector<std::uint32_t> order(task.tables.size());
-  std::iota(order.begin(), order.end(), 0U);
+  std::vector<std::uint32_t> order = count_up<std::uint32_t>(task.tables.size());
   std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
     if (weights[a] != weights[b]) return weights[a] > weights[b];
     const Table& x = task.tables[a];

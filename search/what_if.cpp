@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <numeric>
 #include <utility>
 
+#include "core/base/count_up.h"
 #include "core/tables/host_shares.h"
 
 namespace neuroshard {
@@ -64,8 +64,7 @@ std::vector<PlanOutcome> plan_variants(const Planner& planner, const Task& task,
   for (std::size_t i = 0; i < tasks.size(); ++i) {
     if (outcomes[i]) memory[i] = device_memory(tasks[i]);  // Else it may list other devices.
   }
-  std::vector<std::size_t> order(variants.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::vector<std::size_t> order = count_up<std::size_t>(variants.size());
   std::ranges::stable_sort(order, {},
                            [&](std::size_t i) -> const DeviceMemory& { return memory[i]; });
   for (std::size_t i = 1; i < order.size(); ++i) {

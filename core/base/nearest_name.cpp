@@ -1,8 +1,9 @@
 #include "core/base/nearest_name.h"
 
 #include <algorithm>
-#include <numeric>
 #include <vector>
+
+#include "core/base/count_up.h"
 
 namespace neuroshard {
 namespace {
@@ -10,9 +11,8 @@ namespace {
 /// Optimal string alignment distance.
 std::size_t distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> two_up(b.size() + 1);
-  std::vector<std::size_t> up(b.size() + 1);
+  std::vector<std::size_t> up = count_up<std::size_t>(b.size() + 1);
   std::vector<std::size_t> row(b.size() + 1);
-  std::iota(up.begin(), up.end(), std::size_t{0});
   for (std::size_t i = 1; i <= a.size(); ++i) {
     row[0] = i;
     for (std::size_t j = 1; j <= b.size(); ++j) {

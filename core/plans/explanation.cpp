@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
-#include <numeric>
 #include <optional>
 
+#include "core/base/count_up.h"
 #include "core/plans/change_costs.h"
 #include "core/plans/priced_plan.h"
 #include "core/tables/host_shares.h"
@@ -210,8 +210,7 @@ void add_slices(const Plan& plan, const Slices& slices, const std::vector<Change
 
 void rank_devices(PlanExplanation& explanation) {
   const std::vector<DeviceCost>& devices = explanation.cost.devices;
-  explanation.by_cost.resize(devices.size());
-  std::iota(explanation.by_cost.begin(), explanation.by_cost.end(), 0);
+  explanation.by_cost = count_up<int>(devices.size());
   std::ranges::stable_sort(explanation.by_cost, std::greater<>(), [&](int device) {
     return devices[static_cast<std::size_t>(device)].total_ms();
   });

@@ -1,9 +1,9 @@
 #include "core/plans/replicas.h"
 
 #include <algorithm>
-#include <numeric>
 #include <utility>
 
+#include "core/base/count_up.h"
 #include "core/plans/in_node_traffic.h"
 #include "core/plans/iteration.h"
 #include "core/plans/slice_prices.h"
@@ -27,8 +27,7 @@ double predicted_replicas_ms(const Backend& backend, const Task& task,
   const auto width = static_cast<std::size_t>(backend.embedding_width());
   std::vector<float> embeddings(tables.size() * width);
   backend.embed_pieces(features, embeddings);
-  std::vector<std::uint32_t> ids(tables.size());
-  std::iota(ids.begin(), ids.end(), 0U);
+  const std::vector<std::uint32_t> ids = count_up<std::uint32_t>(tables.size());
   const std::vector<std::uint32_t> offsets{0, static_cast<std::uint32_t>(ids.size())};
   float operator_ms = 0.0F;
   backend.score_shards(embeddings, {offsets, ids}, {&operator_ms, 1});

@@ -1,10 +1,10 @@
 #include "core/plans/shards_cost.h"
 
 #include <algorithm>
-#include <numeric>
 #include <string>
 #include <vector>
 
+#include "core/base/count_up.h"
 #include "core/models/cost_range.h"
 #include "core/models/final_cost.h"
 #include "core/plans/id_exchange.h"
@@ -32,11 +32,9 @@ void require_costs(const std::vector<float>& cost_ms, const std::string& model,
 void require_costs_of_tables(const Backend& backend, const PlacedShards& placed) {
   if (placed.tables.empty()) return;
   std::vector<float> alone_ms(placed.tables.size());
-  std::vector<std::uint32_t> pieces(placed.tables.size());
-  std::vector<std::uint32_t> offsets(placed.tables.size() + 1);
-  std::iota(pieces.begin(), pieces.end(), 0U);
-  std::iota(offsets.begin(), offsets.end(), 0U);
-  backend.score_shards(placed.embeddings, {offsets, pieces}, alone_ms);
+  const std::vector<std::uint32_t> numbers = count_up<std::uint32_t>(placed.tables.size() + 1);
+  const std::span<const std::uint32_t> pieces = std::span(numbers).first(placed.tables.size());
+  backend.score_shards(placed.embeddings, {numbers, pieces}, alone_ms);
   for (std::size_t i = 0; i < alone_ms.size(); ++i) {
     if (is_cost(alone_ms[i])) continue;
     throw Error("table " + std::to_string(placed.tables[i]) + ": the compute model predicts " +

@@ -1,10 +1,10 @@
 #include "neuroshard/simulator.h"
 
-#include <numeric>
 #include <optional>
 #include <utility>
 #include <vector>
 
+#include "core/base/count_up.h"
 #include "core/plans/host_rows.h"
 #include "core/plans/id_exchange.h"
 #include "core/plans/in_node_traffic.h"
@@ -60,8 +60,7 @@ PlanCost cost_of(const Backend& backend, const PricedPlan& priced) {
   std::vector<float> embeddings(columns.size() *
                                 static_cast<std::size_t>(backend.embedding_width()));
   backend.embed_pieces(features, embeddings);
-  std::vector<std::uint32_t> ids(columns.size());
-  std::iota(ids.begin(), ids.end(), 0U);
+  const std::vector<std::uint32_t> ids = count_up<std::uint32_t>(columns.size());
   const InNodeTraffic in_node(task, plan, node_shares(backend.network(), task));
   PlanCost cost = cost_of_shards(backend, {.task = task,
                                            .embeddings = embeddings,

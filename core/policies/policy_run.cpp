@@ -1,8 +1,8 @@
 #include "core/policies/policy_run.h"
 
 #include <algorithm>
-#include <numeric>
 
+#include "core/base/count_up.h"
 #include "core/policies/autoshard_run.h"
 #include "core/policies/dreamshard_run.h"
 #include "core/policies/policy_parts.h"
@@ -63,8 +63,7 @@ std::unique_ptr<PolicyRun> PackedPolicy::start(std::span<const Table> tables,
 }
 
 std::vector<std::size_t> dearest_first(std::span<const float> costs) {
-  std::vector<std::size_t> order(costs.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::vector<std::size_t> order = count_up<std::size_t>(costs.size());
   std::ranges::stable_sort(order, std::ranges::greater(), [&](std::size_t i) { return costs[i]; });
   return order;
 }

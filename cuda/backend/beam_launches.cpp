@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <numeric>
 #include <tuple>
 
+#include "core/base/count_up.h"
 #include "cuda/backend/placement_launches.h"
 #include "cuda/device/current_device.h"
 #include "cuda/placement/place_candidates.h"
@@ -54,8 +54,7 @@ struct InputLayout {
 
 // Slices, largest first, the later one first if they are equal.
 std::vector<std::uint32_t> by_size(const BeamProblem& beam, std::span<const std::int64_t> bytes) {
-  std::vector<std::uint32_t> slices(beam.pieces.size());
-  std::iota(slices.begin(), slices.end(), 0U);
+  std::vector<std::uint32_t> slices = count_up<std::uint32_t>(beam.pieces.size());
   std::sort(slices.begin(), slices.end(), [&](std::uint32_t a, std::uint32_t b) {
     const std::int64_t size_a = bytes[beam.pieces[a]];
     const std::int64_t size_b = bytes[beam.pieces[b]];
@@ -71,8 +70,7 @@ bool placed_alike_in_any_order(const BeamProblem& beam, const PlacementProblem& 
   if (std::any_of(costs.begin(), costs.end(), [](float cost_ms) { return std::isnan(cost_ms); })) {
     return false;
   }
-  std::vector<std::uint32_t> pieces(costs.size());
-  std::iota(pieces.begin(), pieces.end(), 0U);
+  std::vector<std::uint32_t> pieces = count_up<std::uint32_t>(costs.size());
   std::sort(pieces.begin(), pieces.end(),
             [&](std::uint32_t a, std::uint32_t b) { return costs[a] < costs[b]; });
   const std::size_t width = problem.embeddings.size() / std::max<std::size_t>(costs.size(), 1);

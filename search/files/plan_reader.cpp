@@ -1,9 +1,9 @@
 #include <algorithm>
 #include <limits>
-#include <numeric>
 #include <optional>
 #include <utility>
 
+#include "core/base/count_up.h"
 #include "neuroshard/error.h"
 #include "neuroshard/plan_file.h"
 #include "weights/files/json_reader.h"
@@ -265,8 +265,7 @@ std::vector<int> read_shard(const JsonObject& device, int number, int version, F
 std::vector<TableSlice> numbered_slices(const std::vector<StatedSlice>& listed, Faults& faults,
                                         const std::string& where,
                                         std::vector<std::vector<int>>& shards) {
-  std::vector<std::size_t> order(listed.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::vector<std::size_t> order = count_up<std::size_t>(listed.size());
   std::ranges::stable_sort(order, {}, [&](std::size_t i) { return listed[i].index; });
   std::vector<TableSlice> slices;
   slices.reserve(listed.size());

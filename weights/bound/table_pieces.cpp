@@ -7,6 +7,7 @@
 #include <numeric>
 #include <utility>
 
+#include "core/base/count_up.h"
 #include "core/plans/id_exchange.h"
 #include "core/plans/replicas.h"
 #include "core/tables/table_kind.h"
@@ -212,8 +213,7 @@ std::vector<TablePieces> table_pieces(const GpuSpec& gpu, const NetworkSpec& net
                                       const Task& task) {
   const PieceMaker maker(gpu, network, task);
   const auto same_groups = [&](int a, int b) { return in_group(task, a) == in_group(task, b); };
-  std::vector<int> order(task.tables.size());
-  std::iota(order.begin(), order.end(), 0);
+  std::vector<int> order = count_up<int>(task.tables.size());
   const auto table = [&](int index) -> const Table& {
     return task.tables[static_cast<std::size_t>(index)];
   };

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <compare>
 #include <cstddef>
-#include <numeric>
 #include <string>
 
+#include "core/base/count_up.h"
 #include "core/base/message_text.h"
 #include "neuroshard/error.h"
 #include "weights/lookups/integer_stream.h"
@@ -42,8 +42,7 @@ AccessStream distinct_samples(const AccessStream& batch, std::span<const std::in
     return std::lexicographical_compare_three_way(of_a.begin(), of_a.end(), of_b.begin(),
                                                   of_b.end());
   };
-  std::vector<std::size_t> order(sessions.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::vector<std::size_t> order = count_up<std::size_t>(sessions.size());
   std::ranges::stable_sort(
       order, [&](std::size_t a, std::size_t b) { return std::is_lt(compared(a, b)); });
   std::vector<char> is_repeated(sessions.size(), 0);

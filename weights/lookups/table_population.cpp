@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
-#include <numeric>
 #include <string>
 
+#include "core/base/count_up.h"
 #include "core/base/random.h"
 #include "core/tables/access_statistics.h"
 #include "neuroshard/error.h"
@@ -55,8 +55,7 @@ std::vector<double> stratified(int count, Random& random) {
 }
 
 std::vector<int> order_by(const std::vector<double>& keys) {
-  std::vector<int> order(keys.size());
-  std::iota(order.begin(), order.end(), 0);
+  std::vector<int> order = count_up<int>(keys.size());
   std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return keys[a] < keys[b]; });
   return order;
 }

@@ -1,9 +1,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <numeric>
 #include <vector>
 
+#include "core/base/count_up.h"
 #include "neuroshard/training.h"
 
 namespace neuroshard {
@@ -48,8 +48,7 @@ std::uint64_t tied_pairs(std::size_t size, Equal equal) {
 // Knight's method (1966): sort by x, then count the exchanges that sorting by y takes.
 double kendall_tau_b(std::span<const float> x, std::span<const float> y) {
   const std::size_t size = x.size();
-  std::vector<std::uint32_t> order(size);
-  std::iota(order.begin(), order.end(), 0U);
+  std::vector<std::uint32_t> order = count_up<std::uint32_t>(size);
   std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
     return x[a] != x[b] ? x[a] < x[b] : y[a] < y[b];
   });

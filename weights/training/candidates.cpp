@@ -3,6 +3,7 @@
 #include <map>
 #include <utility>
 
+#include "core/base/count_up.h"
 #include "neuroshard/error.h"
 
 namespace neuroshard::training {
@@ -62,7 +63,7 @@ std::vector<std::uint32_t> shuffled_samples(std::size_t count, const std::string
   if (options.backend) {
     throw Error("calibration takes seconds and runs on the CPU; leave out backend");
   }
-  std::vector<std::uint32_t> all = numbers(0, count);
+  std::vector<std::uint32_t> all = count_up<std::uint32_t>(count);
   Random random(options.seed, kPartsStream);
   shuffle(std::span(all), random);
   return all;

@@ -5,6 +5,7 @@
 #include <numeric>
 #include <utility>
 
+#include "core/base/count_up.h"
 #include "weights/training/feature_statistics.h"
 #include "weights/training/start_scale.h"
 
@@ -269,7 +270,7 @@ void CommTrainee::visit_state(const std::string& name, StateVisitor& visitor) {
 }
 
 TraineeParts CommTrainee::parts() {
-  const std::vector<std::uint32_t> all = numbers(0, rows_.samples());
+  const std::vector<std::uint32_t> all = count_up<std::uint32_t>(rows_.samples());
   TraineeParts parts{.networks = {{&network_, &adam_, &best_}},
                      .inputs = {},
                      .row_ids = {},

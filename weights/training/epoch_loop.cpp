@@ -4,7 +4,6 @@
 #include <cmath>
 #include <limits>
 #include <numbers>
-#include <numeric>
 
 #include "neuroshard/error.h"
 
@@ -14,12 +13,6 @@ double learning_rate_at(const TrainingOptions& options, double progress) {
   const double remaining = 0.5 * (1.0 + std::cos(std::numbers::pi * progress));
   return options.final_learning_rate +
          remaining * (options.learning_rate - options.final_learning_rate);
-}
-
-std::vector<std::uint32_t> numbers(std::size_t first, std::size_t end) {
-  std::vector<std::uint32_t> all(end - first);
-  std::iota(all.begin(), all.end(), static_cast<std::uint32_t>(first));
-  return all;
 }
 
 void deal_out(std::vector<std::uint32_t> samples, const std::string& what, Random& random,

@@ -12,9 +12,6 @@
 
 namespace neuroshard::training {
 
-/// From `first` up to `end`.
-[[nodiscard]] std::vector<std::uint32_t> numbers(std::size_t first, std::size_t end);
-
 /// Sample numbers of the three parts.
 struct Split {
   std::vector<std::uint32_t> train;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "core/base/count_up.h"
 #include "weights/training/calibration.h"
 #include "weights/training/compute_trainee.h"
 #include "weights/training/linear_cost.h"
@@ -20,7 +21,7 @@ ComputeModel linear_start(const ComputeModel& start, const ComputeSamples& sampl
                           std::span<const std::uint32_t> used, TrainingOptions options,
                           ThreadTeam& team) {
   const ComputeSamples drawn = drawn_operators(samples, used, kDrawnOperators, options.seed);
-  std::vector<std::uint32_t> order = numbers(0, drawn.size());
+  std::vector<std::uint32_t> order = count_up<std::uint32_t>(drawn.size());
   ComputeTrainee trainee(drawn, order, start, options, best_matrix_kernels(), team);
   options.epochs = std::min(options.epochs, kDrawnEpochs);
   Random random(options.seed, kDrawnStream);

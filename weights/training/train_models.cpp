@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "core/base/count_up.h"
 #include "core/base/fingerprint.h"
 #include "neuroshard/error.h"
 #include "neuroshard/training.h"
@@ -121,7 +122,7 @@ Split split_by_device_count(const training::CommRows& rows, std::uint64_t seed) 
   for (std::size_t set = 0; set < rows.sets(); ++set) {
     const std::size_t first = rows.first_of_set(set);
     const int devices = rows.devices(static_cast<std::uint32_t>(first));
-    training::deal_out(training::numbers(first, rows.first_of_set(set + 1)),
+    training::deal_out(count_up<std::uint32_t>(rows.first_of_set(set + 1), first),
                        "communication samples of " + std::to_string(devices) + " devices", random,
                        split);
   }
@@ -184,7 +185,8 @@ TrainedCompute train_compute(const ComputeSamples& samples, const ComputeNetwork
   training::validate_widths(sizes.head, "head");
   Split split;
   Random split_random(options.seed, kSplitStream);
-  training::deal_out(training::numbers(0, samples.size()), "compute samples", split_random, split);
+  training::deal_out(count_up<std::uint32_t>(samples.size()), "compute samples", split_random,
+                     split);
 
   ThreadTeam team(options.threads);
   Random random(options.seed, kComputeStream);

@@ -4,6 +4,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/base/count_up.h"
 #include "neuroshard/fitting.h"
 #include "neuroshard/weights.h"
 #include "weights/training/calibration.h"
@@ -19,14 +20,14 @@ constexpr std::uint64_t kOrderStream = 9;  // A stream of the seed; calibrate_mo
 double loss_of_start(const ComputeModel& start, const ComputeSamples& samples,
                      const TrainingOptions& options) {
   ThreadTeam team(options.threads);
-  const std::vector<std::uint32_t> all = numbers(0, samples.size());
+  const std::vector<std::uint32_t> all = count_up<std::uint32_t>(samples.size());
   return ComputeTrainee(samples, all, start, options, best_matrix_kernels(), team).mean_loss(all);
 }
 
 ComputeModel trained_from(const ComputeModel& start, const ComputeSamples& samples,
                           const TrainingOptions& options) {
   ThreadTeam team(options.threads);
-  std::vector<std::uint32_t> order = numbers(0, samples.size());
+  std::vector<std::uint32_t> order = count_up<std::uint32_t>(samples.size());
   ComputeTrainee trainee(samples, order, start, options, best_matrix_kernels(), team,
                          ComputeTrainee::Trained::kAll);
   Random random(options.seed, kOrderStream);

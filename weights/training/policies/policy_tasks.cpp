@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "core/base/count_up.h"
 #include "neuroshard/column_halvings.h"
 #include "neuroshard/error.h"
 #include "neuroshard/simulator.h"
@@ -59,8 +60,7 @@ PolicyPrices::Price predicted_price(const Backend& backend, const Task& task,
 std::vector<Task> draw_policy_tasks(std::span<const Table> tables,
                                     std::span<const int> device_counts, int tasks, Random& random) {
   std::vector<Task> drawn;
-  std::vector<std::size_t> order(tables.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::vector<std::size_t> order = count_up<std::size_t>(tables.size());
   for (int i = 0; i < tasks; ++i) {
     Task task;
     task.devices = device_counts[random.below(device_counts.size())];

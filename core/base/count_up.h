@@ -1,0 +1,17 @@
+#pragma once
+
+#include <cstddef>
+#include <numeric>
+#include <vector>
+
+namespace neuroshard {
+
+/// `first`, `first` + 1, ... up to `end`, which is left out.
+template <typename Number>
+[[nodiscard]] std::vector<Number> count_up(std::size_t end, std::size_t first = 0) {
+  std::vector<Number> numbers(end - first);
+  std::iota(numbers.begin(), numbers.end(), static_cast<Number>(first));
+  return numbers;
+}
+
+}  // namespace neuroshard
