@@ -11,20 +11,16 @@ namespace neuroshard {
 std::string devices_text(const Task& task) {
   std::string text = counted(static_cast<std::uint64_t>(task.devices), "device") + " of ";
   if (task.device_list.empty()) return text + format_bytes(task.memory_bytes);
-  const auto [least, most] = std::minmax_element(
-      task.device_list.begin(), task.device_list.end(),
-      [](const Device& a, const Device& b) { return a.memory_bytes < b.memory_bytes; });
-  text += format_bytes(least->memory_bytes);
-  if (least->memory_bytes < most->memory_bytes) text += " to " + format_bytes(most->memory_bytes);
-  const auto [slowest, fastest] =
-      std::minmax_element(task.device_list.begin(), task.device_list.end(),
-                          [](const Device& a, const Device& b) { return a.speed < b.speed; });
-  if (slowest->speed == 1.0 && fastest->speed == 1.0) return text;
-  if (slowest->speed == fastest->speed) {
-    return text + " and of speed " + format_number(slowest->speed, 2);
+  const auto [least, most] = std::ranges::minmax(task.device_list, {}, &Device::memory_bytes);
+  text += format_bytes(least.memory_bytes);
+  if (least.memory_bytes < most.memory_bytes) text += " to " + format_bytes(most.memory_bytes);
+  const auto [slowest, fastest] = std::ranges::minmax(task.device_list, {}, &Device::speed);
+  if (slowest.speed == 1.0 && fastest.speed == 1.0) return text;
+  if (slowest.speed == fastest.speed) {
+    return text + " and of speed " + format_number(slowest.speed, 2);
   }
-  return text + " and of speeds " + format_number(slowest->speed, 2) + " to " +
-         format_number(fastest->speed, 2);
+  return text + " and of speeds " + format_number(slowest.speed, 2) + " to " +
+         format_number(fastest.speed, 2);
 }
 
 std::string nodes_text(int devices_per_node, const std::optional<NodeLinks>& links) {

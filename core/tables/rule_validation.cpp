@@ -13,7 +13,6 @@
 #include "core/tables/host_memory_fields.h"
 #include "core/tables/host_shares.h"
 #include "core/tables/table_rules.h"
-#include "neuroshard/error.h"
 
 namespace neuroshard {
 namespace {
@@ -148,54 +147,53 @@ Problem kinds_problem_of(const Table& table, const Task& task) {
 
 }  // namespace
 
-void validate_device_list(const Task& task, const std::string& where) {
+std::optional<std::string> device_list_problem_of(const Task& task) {
   const std::vector<Device>& list = task.device_list;
-  if (list.empty()) return;
-  const std::string opening = where.empty() ? "" : where + ": ";
+  if (list.empty()) return std::nullopt;
   if (list.size() != static_cast<std::size_t>(task.devices)) {
-    throw Error(opening + "devices is " + std::to_string(task.devices) + ", but " +
-                counted(list.size(), "device") + (list.size() == 1 ? " is" : " are") +
-                " listed; give as many");
+    return "devices is " + std::to_string(task.devices) + ", but " +
+           counted(list.size(), "device") + (list.size() == 1 ? " is" : " are") +
+           " listed; give as many";
   }
   for (std::size_t i = 0; i < list.size(); ++i) {
     const Device& device = list[i];
-    const std::string label = opening + "device " + std::to_string(i) + ": ";
+    const std::string label = "device " + std::to_string(i) + ": ";
     if (device.memory_bytes < 1) {
-      throw Error(label + "memory is " + std::to_string(device.memory_bytes) +
-                  " bytes; give a positive number");
+      return label + "memory is " + std::to_string(device.memory_bytes) +
+             " bytes; give a positive number";
     }
     if (!std::isfinite(device.base_ms) || device.base_ms < 0.0 || device.base_ms > kMostBaseMs) {
-      throw Error(label + "base_ms is " + std::to_string(device.base_ms) +
-                  "; give a number between 0 and 1e6");
+      return label + "base_ms is " + std::to_string(device.base_ms) +
+             "; give a number between 0 and 1e6";
     }
     if (!(device.speed >= kLeastSpeed && device.speed <= kMostSpeed)) {
-      throw Error(
-          label + "speed is " + std::to_string(device.speed) +
-          "; give a number between 0.01 and 100: how many times as fast as the models predict "
-          "the device computes");
+      return label + "speed is " + std::to_string(device.speed) +
+             "; give a number between 0.01 and 100: how many times as fast as the models predict "
+             "the device computes";
     }
     if (device.base_bytes < 0 || device.base_bytes > device.memory_bytes) {
-      throw Error(label + "the base load takes " + std::to_string(device.base_bytes) +
-                  " bytes, but the device has " + std::to_string(device.memory_bytes) +
-                  "; give a number from 0 to that");
+      return label + "the base load takes " + std::to_string(device.base_bytes) +
+             " bytes, but the device has " + std::to_string(device.memory_bytes) +
+             "; give a number from 0 to that";
     }
-    if (const Problem problem = host_problem_of(task, i)) throw Error(label + *problem);
+    if (const Problem problem = host_problem_of(task, i)) return label + *problem;
   }
-  if (task.host.bytes == 0) return;
+  if (task.host.bytes == 0) return std::nullopt;
   if (host_links(task).gb_s.size() > kMostHostLinks) {
-    throw Error(opening + "devices have more than " + std::to_string(kMostHostLinks) +
-                " different host_link_gb_s; give those that are nearly alike the same");
+    return "devices have more than " + std::to_string(kMostHostLinks) +
+           " different host_link_gb_s; give those that are nearly alike the same";
   }
-  if (!task.host.of_node) return;
+  if (!task.host.of_node) return std::nullopt;
   for (std::size_t i = 0; i < list.size(); ++i) {
     const std::int64_t of_node =
         pool_bytes(task, i / static_cast<std::size_t>(task.devices_per_node));
     if (stated_host(task, i).bytes == of_node) continue;
-    throw Error(opening + "device " + std::to_string(i) + ": host_gb is " +
-                shortest_text(gib_from_bytes(stated_host(task, i).bytes)) +
-                ", but others of its node share " + shortest_text(gib_from_bytes(of_node)) +
-                "; give all devices of a node the same");
+    return "device " + std::to_string(i) + ": host_gb is " +
+           shortest_text(gib_from_bytes(stated_host(task, i).bytes)) +
+           ", but others of its node share " + shortest_text(gib_from_bytes(of_node)) +
+           "; give all devices of a node the same";
   }
+  return std::nullopt;
 }
 
 std::optional<std::string> rule_problem_of(const Table& table, const Task& task) {

@@ -12,15 +12,6 @@
 namespace neuroshard {
 namespace {
 
-std::string listed(const std::vector<int>& numbers) {
-  std::string text;
-  for (const int number : numbers) {
-    text += text.empty() ? " " : ", ";
-    text += std::to_string(number);
-  }
-  return text;
-}
-
 bool allow_all_devices(const TableRules& rules, const Task& task) {
   return !rules.limit_devices() ||
          allowed_set(rules, task).count() == static_cast<std::size_t>(task.devices);
@@ -83,10 +74,10 @@ std::string listed_rules(const TableRules& rules) {
   if (rules.no_split) add("no_split");
   if (rules.min_width > 0) add("min_width " + std::to_string(rules.min_width));
   if (rules.max_slices > 0) add("max_slices " + std::to_string(rules.max_slices));
-  if (!rules.devices.empty()) add("devices" + listed(rules.devices));
-  if (!rules.not_devices.empty()) add("not_devices" + listed(rules.not_devices));
-  if (!rules.nodes.empty()) add("nodes" + listed(rules.nodes));
-  if (!rules.not_nodes.empty()) add("not_nodes" + listed(rules.not_nodes));
+  if (!rules.devices.empty()) add("devices " + joined(rules.devices));
+  if (!rules.not_devices.empty()) add("not_devices " + joined(rules.not_devices));
+  if (!rules.nodes.empty()) add("nodes " + joined(rules.nodes));
+  if (!rules.not_nodes.empty()) add("not_nodes " + joined(rules.not_nodes));
   if (!rules.kinds.empty()) add("kinds " + listed_names(rules.kinds));
   if (rules.keep_in_hbm) add("keep_in_hbm");
   if (rules.hbm_share > 0.0) add("hbm_share " + shortest_text(rules.hbm_share));
@@ -147,18 +138,16 @@ std::vector<bool> allowed_devices(const TableRules& rules, const Task& task) {
 }
 
 bool any_limits_splits(const Task& task) {
-  return std::any_of(task.tables.begin(), task.tables.end(),
-                     [](const Table& table) { return table.rules.limit_splits(); });
+  return std::ranges::any_of(task.tables, &TableRules::limit_splits, &Table::rules);
 }
 
 bool any_limits_devices(const Task& task) {
-  return std::any_of(task.tables.begin(), task.tables.end(),
-                     [](const Table& table) { return table.rules.limit_devices(); });
+  return std::ranges::any_of(task.tables, &TableRules::limit_devices, &Table::rules);
 }
 
 bool any_limits_kinds(const Task& task) {
-  return std::any_of(task.tables.begin(), task.tables.end(),
-                     [](const Table& table) { return !table.rules.kinds.empty(); });
+  return std::ranges::any_of(
+      task.tables, [](const TableRules& rules) { return !rules.kinds.empty(); }, &Table::rules);
 }
 
 }  // namespace neuroshard

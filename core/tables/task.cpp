@@ -35,6 +35,8 @@ constexpr std::int64_t kOutputBytes = 4;
 /// More than fit into any task.
 constexpr double kMostOutputs = static_cast<double>(kMaxTaskBytes) / 8.0;
 
+using Problem = std::optional<std::string>;
+
 std::string in_place(const std::string& where, const std::string& text) {
   return where.empty() ? text : where + ": " + text;
 }
@@ -103,18 +105,11 @@ SliceMemory slice_memory(const Table& table, int dim) {
   return memory;
 }
 
-namespace {
-
-std::int64_t reserved_of(const ReservedMemory& reserved, std::int64_t memory) {
-  if (reserved.share == 0.0) return reserved.bytes;
-  const auto left = static_cast<std::int64_t>((1.0 - reserved.share) * static_cast<double>(memory));
-  return memory - left + reserved.bytes;
-}
-
-}  // namespace
-
 std::int64_t reserved_bytes(const Task& task, std::size_t device) {
-  return reserved_of(task.reserved, memory_bytes(task, device));
+  const auto& [bytes, share] = task.reserved;
+  if (share == 0.0) return bytes;
+  const std::int64_t memory = memory_bytes(task, device);
+  return memory - static_cast<std::int64_t>((1.0 - share) * static_cast<double>(memory)) + bytes;
 }
 
 std::int64_t hbm_room_bytes(const Task& task, std::size_t device) {
@@ -239,10 +234,9 @@ void set_memory(Task& task, std::int64_t memory_bytes) {
 }
 
 ComputeOnDevices compute_on_devices(const Task& task) {
-  const std::vector<Device>& devices = task.device_list;
-  if (std::all_of(devices.begin(), devices.end(), computes_as_predicted)) return {};
+  if (std::ranges::all_of(task.device_list, computes_as_predicted)) return {};
   ComputeOnDevices compute;
-  for (const Device& device : devices) {
+  for (const Device& device : task.device_list) {
     compute.base_ms.push_back(static_cast<float>(device.base_ms));
     compute.speed.push_back(static_cast<float>(device.speed));
   }
@@ -341,112 +335,109 @@ std::optional<std::string> problem_of(const Table& table) {
 }
 
 void validate(const Table& table, const std::string& where) {
-  if (const std::optional<std::string> problem = problem_of(table)) {
-    throw Error(in_place(where, *problem));
-  }
+  if (const Problem problem = problem_of(table)) throw Error(in_place(where, *problem));
 }
 
 namespace {
 
-void validate_levels(const Task& task, const std::string& where) {
+Problem out_of_range(const char* what, int value) {
+  if (value >= 1 && value <= kMaxDevices) return std::nullopt;
+  return std::string(what) + " is " + std::to_string(value) + "; give a number between 1 and " +
+         std::to_string(kMaxDevices);
+}
+
+/// The problem of a part of a task, which it begins with.
+Problem of_part(const char* part, Problem problem) {
+  if (problem) problem->insert(0, part);
+  return problem;
+}
+
+Problem levels_problem_of(const Task& task) {
   int inner = task.devices_per_node;
   for (std::size_t i = 0; i < task.links->levels.size(); ++i) {
     const LinkLevel& level = task.links->levels[i];
-    const auto fail = [&](const std::string& problem) {
-      throw Error(in_place(where, "links: level " + std::to_string(i) + ": " + problem));
+    const auto problem = [&](const std::string& what) {
+      return "level " + std::to_string(i) + ": " + what;
     };
     const std::string devices = "devices is " + std::to_string(level.devices);
     if (level.devices < inner || level.devices > kMaxDevices || level.devices % inner != 0) {
-      fail(devices + "; give a multiple of the " + std::to_string(inner) +
-           " of a block of the level before, or of a node, up to " + std::to_string(kMaxDevices));
+      return problem(devices + "; give a multiple of the " + std::to_string(inner) +
+                     " of a block of the level before, or of a node, up to " +
+                     std::to_string(kMaxDevices));
     }
     if (task.devices > level.devices && task.devices % level.devices != 0) {
-      fail(devices + ", and the " + std::to_string(task.devices) +
-           " of the task do not fill such blocks; give a divisor of them, or leave the level out");
+      return problem(
+          devices + ", and the " + std::to_string(task.devices) +
+          " of the task do not fill such blocks; give a divisor of them, or leave the level out");
     }
     if (!(level.gb_s >= kLeastGbPerSecond && level.gb_s <= kMostGbPerSecond)) {
-      fail("gb_s is " + shortest_text(level.gb_s) + "; give GB/s between 0.001 and 1e6");
+      return problem("gb_s is " + shortest_text(level.gb_s) + "; give GB/s between 0.001 and 1e6");
     }
     inner = level.devices;
   }
+  return std::nullopt;
 }
 
-void validate_links(const NodeLinks& links, const std::string& where) {
+Problem links_problem_of(const Task& task) {
+  if (!task.links) return std::nullopt;
   for (const auto& [name, field] : kNodeLinkFields) {
-    const double gb_s = links.*field;
+    const double gb_s = (*task.links).*field;
     if (gb_s == 0.0 || (gb_s >= kLeastGbPerSecond && gb_s <= kMostGbPerSecond)) continue;
-    throw Error(in_place(where, std::string("links: ") + name + " is " + shortest_text(gb_s) +
-                                    "; give GB/s between 0.001 and 1e6, or leave it out"));
+    return std::string(name) + " is " + shortest_text(gb_s) +
+           "; give GB/s between 0.001 and 1e6, or leave it out";
   }
+  return levels_problem_of(task);
+}
+
+Problem tables_problem_of(const Task& task) {
+  if (task.tables.empty()) return "there are no tables; give at least one";
+  std::int64_t total_bytes = 0;
+  for (std::size_t i = 0; i < task.tables.size(); ++i) {
+    const Table& table = task.tables[i];
+    Problem problem = problem_of(table);
+    if (!problem) problem = rule_problem_of(table, task);
+    const std::int64_t bytes = problem ? 0 : bytes_of_finest_cut(table);
+    if (bytes > kMaxTaskBytes - total_bytes) {
+      problem = "the tables up to here exceed 2^60 bytes; check row";
+      if (table.memory.batch_size > 0) *problem += " and batch_size";
+    }
+    if (problem) return label_of(table, i) + ": " + *problem;
+    total_bytes += bytes;
+  }
+  return std::nullopt;
+}
+
+Problem problem_of(const Task& task) {
+  if (Problem problem = out_of_range("devices", task.devices)) return problem;
+  if (Problem problem = out_of_range("devices_per_node", task.devices_per_node)) return problem;
+  if (Problem problem = of_part("links: ", links_problem_of(task))) return problem;
+  if (Problem problem = of_part("exchange: ", exchange_problem_of(task.exchange))) return problem;
+  if (Problem problem = of_part("overlap: ", overlap_problem_of(task.overlap))) return problem;
+  if (Problem problem = of_part("host_memory: ", host_memory_problem_of(task.host))) return problem;
+  if (task.host.bytes > 0 && (task.exchange.deduplicate_ids || task.exchange.deduplicate_by_table ||
+                              task.exchange.hot_rows)) {
+    return "host_memory: what is fetched is not known where exchange deduplicates ids or has "
+           "hot_rows; leave out one of them";
+  }
+  if (Problem problem = device_list_problem_of(task)) return problem;
+  if (task.device_list.empty() && task.memory_bytes < 1) {
+    return "device memory (memory_gb) is " + std::to_string(task.memory_bytes) +
+           " bytes; give GiB above 0, e.g. 4";
+  }
+  if (Problem problem = reserved_problem_of(task)) return problem;
+  if (task.batch_size < 1 || task.batch_size > kMaxBatchSize) {
+    return "batch_size is " + std::to_string(task.batch_size) +
+           "; give the samples of an iteration; costs can be predicted for " +
+           format_count(kMinPricedBatch) + " to " + format_count(kMaxPricedBatch);
+  }
+  if (Problem problem = tables_problem_of(task)) return problem;
+  return group_problem_of(task);
 }
 
 }  // namespace
 
 void validate(const Task& task, const std::string& where) {
-  if (task.devices < 1 || task.devices > kMaxDevices) {
-    throw Error(in_place(where, "devices is " + std::to_string(task.devices) +
-                                    "; give a number between 1 and " +
-                                    std::to_string(kMaxDevices)));
-  }
-  if (task.devices_per_node < 1 || task.devices_per_node > kMaxDevices) {
-    throw Error(in_place(where, "devices_per_node is " + std::to_string(task.devices_per_node) +
-                                    "; give a number between 1 and " +
-                                    std::to_string(kMaxDevices)));
-  }
-  if (task.links) {
-    validate_links(*task.links, where);
-    validate_levels(task, where);
-  }
-  if (const std::optional<std::string> problem = exchange_problem_of(task.exchange)) {
-    throw Error(in_place(where, "exchange: " + *problem));
-  }
-  if (const std::optional<std::string> problem = overlap_problem_of(task.overlap)) {
-    throw Error(in_place(where, "overlap: " + *problem));
-  }
-  if (const std::optional<std::string> problem = host_memory_problem_of(task.host)) {
-    throw Error(in_place(where, "host_memory: " + *problem));
-  }
-  if (task.host.bytes > 0 && (task.exchange.deduplicate_ids || task.exchange.deduplicate_by_table ||
-                              task.exchange.hot_rows)) {
-    throw Error(in_place(where,
-                         "host_memory: what is fetched is not known where exchange deduplicates "
-                         "ids or has hot_rows; leave out one of them"));
-  }
-  validate_device_list(task, where);
-  if (task.device_list.empty() && task.memory_bytes < 1) {
-    throw Error(in_place(where, "device memory (memory_gb) is " +
-                                    std::to_string(task.memory_bytes) +
-                                    " bytes; give GiB above 0, e.g. 4"));
-  }
-  if (const std::optional<std::string> problem = reserved_problem_of(task)) {
-    throw Error(in_place(where, *problem));
-  }
-  if (task.batch_size < 1 || task.batch_size > kMaxBatchSize) {
-    throw Error(in_place(
-        where, "batch_size is " + std::to_string(task.batch_size) +
-                   "; give the samples of an iteration; costs can be predicted for " +
-                   format_count(kMinPricedBatch) + " to " + format_count(kMaxPricedBatch)));
-  }
-  if (task.tables.empty()) throw Error(in_place(where, "there are no tables; give at least one"));
-  std::int64_t total_bytes = 0;
-  for (std::size_t i = 0; i < task.tables.size(); ++i) {
-    const Table& table = task.tables[i];
-    std::optional<std::string> problem = problem_of(table);
-    if (!problem) problem = rule_problem_of(table, task);
-    if (!problem) {
-      const std::int64_t bytes = bytes_of_finest_cut(table);
-      if (bytes <= kMaxTaskBytes - total_bytes) {
-        total_bytes += bytes;
-        continue;
-      }
-      problem = "the tables up to here exceed 2^60 bytes; check row";
-      if (table.memory.batch_size > 0) *problem += " and batch_size";
-    }
-    throw Error(in_place(where, label_of(table, i) + ": " + *problem));
-  }
-  if (const std::optional<std::string> problem = group_problem_of(task)) {
-    throw Error(in_place(where, *problem));
-  }
+  if (const Problem problem = problem_of(task)) throw Error(in_place(where, *problem));
 }
 
 }  // namespace neuroshard
