@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <iterator>
 #include <map>
 #include <set>
 
@@ -25,6 +24,12 @@ namespace {
 constexpr const char* kPlaceOnce = "place each slice once";
 constexpr const char* kMoreMemory = "move slices to other devices, or give more memory";
 
+/// Without the tables that the task lacks.
+std::vector<int> tables_of(const Task& task, std::vector<int> listed) {
+  std::erase_if(listed, [&](int table) { return !has_table(task, table); });
+  return listed;
+}
+
 /// As split_columns(), but a split that is impossible is listed and appends an empty slice.
 std::vector<TableSlice> split_as_far_as_possible(const HalvedPlan& plan, const Task& task,
                                                  std::vector<PlanProblem>& problems) {
@@ -42,6 +47,8 @@ std::vector<TableSlice> split_as_far_as_possible(const HalvedPlan& plan, const T
 }
 
 class ShardChecker {
+  using Kind = PlanProblem::Kind;
+
  public:
   ShardChecker(const Task& task, const std::vector<TableSlice>& slices,
                const std::vector<int>& replicas, std::vector<PlanProblem>& problems)
@@ -50,10 +57,9 @@ class ShardChecker {
         replicas_(replicas),
         problems_(problems),
         holder_of_(slices.size(), -1) {
-    Plan known;
-    std::ranges::copy_if(replicas, std::back_inserter(known.replicas),
-                         [&](int table) { return has_table(task, table); });
-    replica_bytes_ = replicas_memory(task, known).total_bytes();
+    replica_bytes_ =
+        replicas_memory(task, {.slices = {}, .shards = {}, .replicas = tables_of(task, replicas)})
+            .total_bytes();
   }
 
   void check_shard(int device, const std::vector<int>& shard) {
@@ -61,14 +67,14 @@ class ShardChecker {
     const std::string label = "shard " + std::to_string(device) + ": ";
     for (const int slice : shard) {
       if (slice < 0 || static_cast<std::size_t>(slice) >= slices_.size()) {
-        add(device, slice, -1, label + "there is no slice " + std::to_string(slice),
+        add(Kind::kSlice, device, slice, -1, label + "there is no slice " + std::to_string(slice),
             "there are " + std::to_string(slices_.size()));
         continue;
       }
       const TableSlice& held = slices_[static_cast<std::size_t>(slice)];
       int& holder = holder_of_[static_cast<std::size_t>(slice)];
       if (holder >= 0) {
-        add(device, slice, table_of_problem(held),
+        add(Kind::kSlice, device, slice, table_of_problem(held),
             label + "slice " + std::to_string(slice) + " is already in shard " +
                 std::to_string(holder),
             kPlaceOnce);
@@ -83,7 +89,7 @@ class ShardChecker {
   void check_that_all_are_placed() {
     for (std::size_t slice = 0; slice < slices_.size(); ++slice) {
       if (holder_of_[slice] >= 0 || slices_[slice].dim == 0) continue;
-      add(-1, static_cast<int>(slice), table_of_problem(slices_[slice]),
+      add(Kind::kSlice, -1, static_cast<int>(slice), table_of_problem(slices_[slice]),
           "slice " + std::to_string(slice) + " is on no device", kPlaceOnce);
     }
   }
@@ -96,13 +102,10 @@ class ShardChecker {
     const std::vector<std::int64_t> rooms = rooms_bytes(task_);
     for (std::size_t device = 0; device < std::min(bytes_.size(), rooms.size()); ++device) {
       if (bytes_[device] <= rooms[device]) continue;
-      problems_.push_back({.kind = PlanProblem::Kind::kMemory,
-                           .device = static_cast<int>(device),
-                           .what = "device " + std::to_string(device) + " needs " +
-                                   format_bytes(bytes_[device]) + ", " +
-                                   format_bytes(bytes_[device] - rooms[device]) +
-                                   " more than it has room for",
-                           .remedy = kMoreMemory});
+      add(Kind::kMemory, static_cast<int>(device), -1, -1,
+          "device " + std::to_string(device) + " needs " + format_bytes(bytes_[device]) + ", " +
+              format_bytes(bytes_[device] - rooms[device]) + " more than it has room for",
+          kMoreMemory);
     }
   }
 
@@ -118,16 +121,16 @@ class ShardChecker {
         return label_of(task_, slice.table) + ": slice " + std::to_string(i) + " ";
       };
       if (slice.dim < least_width(table)) {
-        add_broken(holder_of_[i], static_cast<int>(i), slice.table,
-                   label() + "has " + std::to_string(slice.dim) +
-                       " columns, but its rule min_width is " + std::to_string(rules.min_width),
-                   "split the table less");
+        add(Kind::kRule, holder_of_[i], static_cast<int>(i), slice.table,
+            label() + "has " + std::to_string(slice.dim) + " columns, but its rule min_width is " +
+                std::to_string(rules.min_width),
+            "split the table less");
       }
       if (holder_of_[i] >= 0 && !rules.allow(holder_of_[i], task_.devices_per_node)) {
-        add_broken(holder_of_[i], static_cast<int>(i), slice.table,
-                   label() + "is on device " + std::to_string(holder_of_[i]) +
-                       ", where its rules do not let it be" + rules_text(rules),
-                   "move it to another device");
+        add(Kind::kRule, holder_of_[i], static_cast<int>(i), slice.table,
+            label() + "is on device " + std::to_string(holder_of_[i]) +
+                ", where its rules do not let it be" + rules_text(rules),
+            "move it to another device");
       }
     }
     check_rules_of_replicas();
@@ -135,12 +138,12 @@ class ShardChecker {
       const TableRules& rules = task_.tables[table].rules;
       const int most = rules.no_split ? 1 : rules.max_slices;
       if (most == 0 || slices_of[table] <= most) continue;
-      add_broken(-1, -1, static_cast<int>(table),
-                 label_of(task_, static_cast<int>(table)) + ": is in " +
-                     counted(static_cast<std::uint64_t>(slices_of[table]), "slice") +
-                     (rules.no_split ? ", but its rule is no_split"
-                                     : ", but its rule max_slices is " + std::to_string(most)),
-                 "split the table less");
+      add(Kind::kRule, -1, -1, static_cast<int>(table),
+          label_of(task_, static_cast<int>(table)) + ": is in " +
+              counted(static_cast<std::uint64_t>(slices_of[table]), "slice") +
+              (rules.no_split ? ", but its rule is no_split"
+                              : ", but its rule max_slices is " + std::to_string(most)),
+          "split the table less");
     }
     if (any_limits_kinds(task_)) check_kinds();
     if (!task_.groups.empty()) check_groups();
@@ -154,11 +157,10 @@ class ShardChecker {
     for (std::size_t device = 0; device < hosted.devices.size(); ++device) {
       const std::int64_t missing = hosted.devices[device].missing_bytes;
       if (missing == 0) continue;
-      problems_.push_back({.kind = PlanProblem::Kind::kMemory,
-                           .device = static_cast<int>(device),
-                           .what = "device " + std::to_string(device) + " lacks " +
-                                   format_bytes(missing) + " of HBM or host memory",
-                           .remedy = kMoreMemory});
+      add(Kind::kMemory, static_cast<int>(device), -1, -1,
+          "device " + std::to_string(device) + " lacks " + format_bytes(missing) +
+              " of HBM or host memory",
+          kMoreMemory);
     }
   }
 
@@ -189,10 +191,10 @@ class ShardChecker {
     const std::vector<ShardingKind> kinds =
         held.empty() ? std::vector{ShardingKind::kReplicate} : kinds_of_slices(task_, held);
     if (std::ranges::any_of(kinds, [&](ShardingKind kind) { return rules.allow(kind); })) return;
-    add_broken(-1, -1, table,
-               label_of(task_, table) + ": is of kind " + listed_names(kinds) +
-                   ", but its rule kinds allows " + listed_names(rules.kinds),
-               "shard it in one of these ways");
+    add(Kind::kRule, -1, -1, table,
+        label_of(task_, table) + ": is of kind " + listed_names(kinds) +
+            ", but its rule kinds allows " + listed_names(rules.kinds),
+        "shard it in one of these ways");
   }
 
   /// A replicated table is on every device.
@@ -224,24 +226,23 @@ class ShardChecker {
     if (tables_on.size() < 2) return;
     const auto& [device, tables] = *tables_on.begin();
     const auto& [other_device, other_tables] = *tables_on.rbegin();
-    add_broken(-1, -1, other_tables.front(),
-               group_label(task_, group) + ": keeps its tables together, but they are on " +
-                   counted(tables_on.size(), "device") + ", " + label_of(task_, tables.front()) +
-                   " on device " + std::to_string(device) + " and " +
-                   label_of(task_, other_tables.front()) + " on device " +
-                   std::to_string(other_device),
-               "move all of them to one device");
+    add(Kind::kRule, -1, -1, other_tables.front(),
+        group_label(task_, group) + ": keeps its tables together, but they are on " +
+            counted(tables_on.size(), "device") + ", " + label_of(task_, tables.front()) +
+            " on device " + std::to_string(device) + " and " +
+            label_of(task_, other_tables.front()) + " on device " + std::to_string(other_device),
+        "move all of them to one device");
   }
 
   void check_apart(std::size_t group, const std::map<int, std::vector<int>>& tables_on) {
     for (const auto& [device, tables] : tables_on) {
       if (tables.size() < 2) continue;
-      add_broken(device, -1, tables[1],
-                 group_label(task_, group) + ": keeps its tables apart, but device " +
-                     std::to_string(device) + " holds " + counted(tables.size(), "table") +
-                     " of it, " + label_of(task_, tables[0]) + " and " +
-                     label_of(task_, tables[1]) + (tables.size() > 2 ? " among them" : ""),
-                 "move all but one of them to other devices");
+      add(Kind::kRule, device, -1, tables[1],
+          group_label(task_, group) + ": keeps its tables apart, but device " +
+              std::to_string(device) + " holds " + counted(tables.size(), "table") + " of it, " +
+              label_of(task_, tables[0]) + " and " + label_of(task_, tables[1]) +
+              (tables.size() > 2 ? " among them" : ""),
+          "move all but one of them to other devices");
     }
   }
 
@@ -251,11 +252,10 @@ class ShardChecker {
       const TableRules& rules = task_.tables[static_cast<std::size_t>(table)].rules;
       for (int device = 0; device < task_.devices; ++device) {
         if (rules.allow(device, task_.devices_per_node)) continue;
-        add_broken(device, -1, table,
-                   label_of(task_, table) + ": is replicated, and so on device " +
-                       std::to_string(device) + ", where its rules do not let it be" +
-                       rules_text(rules),
-                   "do not replicate it");
+        add(Kind::kRule, device, -1, table,
+            label_of(task_, table) + ": is replicated, and so on device " + std::to_string(device) +
+                ", where its rules do not let it be" + rules_text(rules),
+            "do not replicate it");
         break;
       }
     }
@@ -266,16 +266,9 @@ class ShardChecker {
     return has_table(task_, slice.table) ? slice.table : -1;
   }
 
-  void add_broken(int device, int slice, int table, std::string what, std::string remedy) {
-    problems_.push_back({.kind = PlanProblem::Kind::kRule,
-                         .device = device,
-                         .slice = slice,
-                         .table = table,
-                         .what = std::move(what),
-                         .remedy = std::move(remedy)});
-  }
-  void add(int device, int slice, int table, std::string what, std::string remedy) {
-    problems_.push_back({.kind = PlanProblem::Kind::kSlice,
+  void add(PlanProblem::Kind kind, int device, int slice, int table, std::string what,
+           std::string remedy) {
+    problems_.push_back({.kind = kind,
                          .device = device,
                          .slice = slice,
                          .table = table,
@@ -324,13 +317,9 @@ std::vector<PlanProblem> check_plan(const Plan& plan, const Task& task) {
   std::vector<PlanProblem> problems;
   add_tiling_problems(plan, task, problems);
   std::vector<PlanProblem> of_hot_rows;
-  std::vector<int> known;
-  std::ranges::copy_if(plan.deduplicated, std::back_inserter(known),
-                       [&](int table) { return has_table(task, table); });
+  std::vector<int> known = tables_of(task, plan.deduplicated);
   std::ranges::sort(known);
-  Plan replicated;
-  std::ranges::copy_if(plan.replicas, std::back_inserter(replicated.replicas),
-                       [&](int table) { return has_table(task, table); });
+  Plan replicated{.slices = {}, .shards = {}, .replicas = tables_of(task, plan.replicas)};
   for (const HotRows& hot : plan.hot_rows) {
     if (!has_table(task, hot.table) || hot_rows_problem_of(task, hot)) continue;
     replicated.hot_rows.push_back(hot);

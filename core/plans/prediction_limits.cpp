@@ -6,11 +6,12 @@
 namespace neuroshard {
 namespace {
 
-/// "table 2 ('t') is int8, and 1 other table not fp32": says so of the first table that `is_other`,
-/// and `and_others(tables)` of those after it. Empty: none is.
+/// "table 2 ('t') is int8, and 1 other table not fp32: memory counts that": says so of the first
+/// table that `is_other`, `and_others(tables)` of those after it, and what it means. Empty: none
+/// is.
 template <typename IsOther, typename Says, typename AndOthers>
 std::string other_tables(const Task& task, const IsOther& is_other, const Says& says,
-                         const AndOthers& and_others) {
+                         const AndOthers& and_others, const char* meaning) {
   std::uint64_t tables = 0;
   std::string text;
   for (std::size_t t = 0; t < task.tables.size(); ++t) {
@@ -19,53 +20,47 @@ std::string other_tables(const Task& task, const IsOther& is_other, const Says& 
     text = label_of(table, t) + " " + says(table);
   }
   if (tables > 1) text += ", and " + and_others(counted(tables - 1, "other table"));
-  return text;
+  return tables == 0 ? text : text + ": " + meaning;
 }
 
 std::string other_weights(const Task& task) {
-  const std::string tables = other_tables(
+  return other_tables(
       task, [](const Table& table) { return table.memory.weight_type != WeightType::kFp32; },
       [](const Table& table) { return "is " + std::string(name_of(table.memory.weight_type)); },
-      [](const std::string& others) { return others + " not fp32"; });
-  if (tables.empty()) return {};
-  return tables + ": memory counts that, predicted costs of operators are those of fp32";
+      [](const std::string& others) { return others + " not fp32"; },
+      "memory counts that, predicted costs of operators are those of fp32");
 }
 
 std::string other_optimizers(const Task& task) {
-  const std::string tables = other_tables(
+  return other_tables(
       task, [](const Table& table) { return table.memory.optimizer != Optimizer::kSgd; },
       [](const Table& table) {
         return "is updated by " + std::string(name_of(table.memory.optimizer));
       },
-      [](const std::string& others) { return others + " not by sgd"; });
-  if (tables.empty()) return {};
-  return tables + ": memory counts its state, predicted costs of updates are those of sgd";
+      [](const std::string& others) { return others + " not by sgd"; },
+      "memory counts its state, predicted costs of updates are those of sgd");
 }
 
 std::string shared_tables(const Task& task) {
-  const std::string tables = other_tables(
+  return other_tables(
       task, [](const Table& table) { return table.features != 1.0; },
       [](const Table& table) { return "has features " + shortest_text(table.features); },
-      [](const std::string& others) { return "so have " + others; });
-  if (tables.empty()) return {};
-  return tables +
-         ": memory and exchanges count them, predicted costs of operators are those of one feature";
+      [](const std::string& others) { return "so have " + others; },
+      "memory and exchanges count them, predicted costs of operators are those of one feature");
 }
 
 bool is_summed(const Table& table) { return table.pooling == Pooling::kSum && !table.weighted; }
 
 std::string other_poolings(const Task& task) {
-  const std::string tables = other_tables(
+  return other_tables(
       task, [](const Table& table) { return !is_summed(table); },
       [](const Table& table) {
         return std::string(table.pooling == Pooling::kNone   ? "is not pooled"
                            : table.pooling == Pooling::kMean ? "is pooled by mean"
                                                              : "is weighted");
       },
-      [](const std::string& others) { return others + " not plainly summed"; });
-  if (tables.empty()) return {};
-  return tables +
-         ": memory and exchanges count that, predicted costs of operators are those of sums";
+      [](const std::string& others) { return others + " not plainly summed"; },
+      "memory and exchanges count that, predicted costs of operators are those of sums");
 }
 
 std::string unused_deduplication(const Task& task) {

@@ -115,26 +115,19 @@ class TilingCheck {
   }
 
   void run() {
-    const std::size_t tables = task_.tables.size();
-    std::vector<std::size_t> begin_of(tables + 1, 0);
+    std::vector<int> by_table;
     for (int slice = 0; slice < static_cast<int>(slices_.size()); ++slice) {
-      if (check_alone(slice)) ++begin_of[static_cast<std::size_t>(at(slice).table) + 1];
+      if (check_alone(slice)) by_table.push_back(slice);
     }
-    for (std::size_t t = 0; t < tables; ++t) begin_of[t + 1] += begin_of[t];
-    std::vector<int> by_table(begin_of.back());
-    std::vector<std::size_t> next(begin_of.begin(), begin_of.end() - 1);
-    for (int slice = 0; slice < static_cast<int>(slices_.size()); ++slice) {
-      if (covers_something(at(slice))) {
-        by_table[next[static_cast<std::size_t>(at(slice).table)]++] = slice;
-      }
-    }
-    for (std::size_t t = 0; t < tables; ++t) {
-      const std::span<const int> own(by_table.data() + begin_of[t], begin_of[t + 1] - begin_of[t]);
-      if (replicated_[t]) {
-        check_replicated_table(static_cast<int>(t), own);
-      } else {
-        check_table(static_cast<int>(t), own);
-      }
+    const auto table_of = [&](int slice) { return at(slice).table; };
+    std::ranges::stable_sort(by_table, {}, table_of);
+    auto begin = by_table.begin();
+    for (std::size_t t = 0; t < task_.tables.size(); ++t) {
+      const auto table = static_cast<int>(t);
+      const auto end = std::ranges::upper_bound(begin, by_table.end(), table, {}, table_of);
+      const std::span<const int> own(begin, end);
+      replicated_[t] ? check_replicated_table(table, own) : check_table(table, own);
+      begin = end;
     }
   }
 
@@ -231,12 +224,6 @@ class TilingCheck {
   [[nodiscard]] const Extent& extent_of(int table) const {
     return extents_[static_cast<std::size_t>(table)];
   }
-  [[nodiscard]] bool covers_something(const TableSlice& slice) const {
-    return has_table(task_, slice.table) && slice.dim > 0 && slice.rows > 0 &&
-           slice.first_column >= 0 && slice.first_row >= 0 &&
-           slice.first_column < extent_of(slice.table).dim &&
-           slice.first_row < extent_of(slice.table).rows;
-  }
 
   /// The part inside its table of a slice that covers something, and may end outside.
   [[nodiscard]] TableSlice inside(int index) const {
@@ -255,7 +242,7 @@ class TilingCheck {
                          .remedy = std::move(remedy)});
   }
 
-  /// Returns covers_something().
+  /// Whether it covers something.
   bool check_alone(int index) {
     const TableSlice& slice = at(index);
     const std::string label = "slice " + std::to_string(index) + " ";
@@ -287,7 +274,8 @@ class TilingCheck {
               std::to_string(slice.rows) + of_table + std::to_string(table.rows),
           "cut between row 0 and the last");
     }
-    return covers_something(slice);
+    return slice.dim > 0 && slice.rows > 0 && slice.first_column >= 0 && slice.first_row >= 0 &&
+           slice.first_column < table.dim && slice.first_row < table.rows;
   }
 
   void check_table(int table, std::span<const int> own) {

@@ -46,18 +46,11 @@ class Outliers {
   Outliers(std::string quantity, const TrainingRange* range)
       : quantity_(std::move(quantity)), range_(range) {}
 
-  /// `owner` begins a sentence: "table 3".
-  void look_at(double value, std::string_view owner, int index) {
-    if (range_ == nullptr || range_->contains(value)) return;
-    if (count_++ == 0) {
-      first_ = std::string(owner) + ' ' + std::to_string(index) + " has " + readable(value);
-    }
-  }
-
-  /// Looks at a quantity that there is one of.
-  void look_at(double value, std::string_view owner) {
-    if (range_ == nullptr || range_->contains(value)) return;
-    if (count_++ == 0) first_ = std::string(owner) + " has " + readable(value);
+  /// "table 3", or an owner that there is one of, begins a sentence.
+  void look_at(double value, std::string_view owner, std::optional<int> index = std::nullopt) {
+    if (range_ == nullptr || range_->contains(value) || count_++ > 0) return;
+    first_ = std::string(owner) + (index ? " " + std::to_string(*index) : "") + " has " +
+             readable(value);
   }
 
   [[nodiscard]] bool known() const { return range_ != nullptr; }
