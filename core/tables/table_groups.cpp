@@ -1,12 +1,11 @@
 #include "core/tables/table_groups.h"
 
 #include <algorithm>
-#include <array>
 #include <map>
-#include <numeric>
 #include <set>
 #include <string_view>
 
+#include "core/base/count_up.h"
 #include "core/base/enum_names.h"
 #include "core/base/fingerprint.h"
 #include "core/base/message_text.h"
@@ -25,9 +24,7 @@ constexpr std::int64_t kMostBundleColumns = std::int64_t{1} << 30;
 /// Sets of tables that are joined step by step; each is known by its lowest table.
 class JoinedTables {
  public:
-  explicit JoinedTables(std::size_t tables) : parent_(tables) {
-    std::iota(parent_.begin(), parent_.end(), 0U);
-  }
+  explicit JoinedTables(std::size_t tables) : parent_(count_up<std::uint32_t>(tables)) {}
   std::uint32_t set_of(std::uint32_t table) {
     while (parent_[table] != table) table = parent_[table] = parent_[parent_[table]];
     return table;
@@ -255,10 +252,7 @@ class GroupPattern {
 }  // namespace
 
 std::string group_label(const Task& task, std::size_t index) {
-  const std::string& name = task.groups[index].name;
-  std::string label = "group " + std::to_string(index);
-  if (!name.empty()) label.append(" ('").append(name).append("')");
-  return label;
+  return label_of("group", index, task.groups[index].name);
 }
 
 std::string groups_text(const std::vector<TableGroup>& groups) {

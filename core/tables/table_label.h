@@ -7,11 +7,17 @@
 
 namespace neuroshard {
 
-/// "table 3 ('user')" of table `index` of a task, for messages; without the name if it has none.
-[[nodiscard]] inline std::string label_of(const Table& table, std::size_t index) {
-  std::string label = "table " + std::to_string(index);
-  if (!table.name.empty()) label.append(" ('").append(table.name).append("')");
+/// "group 2 ('user')" of the second `what`, for messages; without the name if it has none.
+[[nodiscard]] inline std::string label_of(const char* what, std::size_t index,
+                                          const std::string& name) {
+  std::string label = what + (" " + std::to_string(index));
+  if (!name.empty()) label.append(" ('").append(name).append("')");
   return label;
+}
+
+/// Label of table `index` of a task.
+[[nodiscard]] inline std::string label_of(const Table& table, std::size_t index) {
+  return label_of("table", index, table.name);
 }
 
 /// Label of a table of `task`.

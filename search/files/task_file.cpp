@@ -37,20 +37,24 @@ std::vector<std::string> read_source(const JsonObject& file) {
   return source;
 }
 
-std::string table_label(JsonValue table, std::size_t index) {
-  std::string label = "table " + std::to_string(index);
-  if (std::string_view name; table["name"].get(name) == simdjson::SUCCESS) {
+/// "table 3 ('user')", as far as that is told before it is read.
+std::string label_in_file(const char* what, JsonValue value, std::size_t index) {
+  std::string label = what + (" " + std::to_string(index));
+  if (std::string_view name; value["name"].get(name) == simdjson::SUCCESS) {
     label.append(" ('").append(name).append("')");
   }
   return label;
 }
 
+/// Bytes of a field in GiB, which may be 0.
+std::int64_t read_bytes(const JsonObject& object, const char* field) {
+  const double gib = object.number(field, 0.0, kMostGib);
+  return gib > 0.0 ? bytes_from_gib(gib) : 0;
+}
+
 ReservedMemory read_reserved(const JsonObject& file) {
   ReservedMemory reserved;
-  if (file.has("reserved_gb")) {
-    const double gib = file.number("reserved_gb", 0.0, kMostGib);
-    if (gib > 0.0) reserved.bytes = bytes_from_gib(gib);
-  }
+  if (file.has("reserved_gb")) reserved.bytes = read_bytes(file, "reserved_gb");
   if (file.has("reserved_share")) {
     reserved.share = file.number("reserved_share");
     if (const std::optional<std::string> problem = reserved_share_problem_of(reserved.share)) {
@@ -83,21 +87,18 @@ std::int64_t read_batch_size(const JsonObject& file) {
 Device read_device(const JsonObject& object, Device device) {
   if (object.has("memory_gb")) device.memory_bytes = read_memory(object);
   if (object.has("base_ms")) device.base_ms = object.number("base_ms", 0.0, kMostBaseMs);
-  if (object.has("base_gb")) {
-    const double base_gb = object.number("base_gb", 0.0, kMostGib);
-    device.base_bytes = base_gb > 0.0 ? bytes_from_gib(base_gb) : 0;
-  }
+  if (object.has("base_gb")) device.base_bytes = read_bytes(object, "base_gb");
   if (object.has("speed")) device.speed = object.number("speed", kLeastSpeed, kMostSpeed);
-  const auto read_bytes = [&](const char* field, std::int64_t& bytes) {
+  const auto read_some_bytes = [&](const char* field, std::int64_t& bytes) {
     const std::optional<double> gib = object.number_if_any(field, 0.0, kMostGib);
     if (gib) bytes = object.read_at(field, [&] { return bytes_from_gib(*gib); });
   };
   const auto read_rate = [&](const char* field, double& gb_s) {
     gb_s = object.number_if_any(field, kLeastGbPerSecond, kMostGbPerSecond).value_or(gb_s);
   };
-  read_bytes(kDeviceHostGbField, device.host_bytes);
+  read_some_bytes(kDeviceHostGbField, device.host_bytes);
   read_rate(kDeviceHostLinkField, device.host_link_gb_s);
-  read_bytes(kSsdGbField, device.ssd_bytes);
+  read_some_bytes(kSsdGbField, device.ssd_bytes);
   read_rate(kSsdRateField, device.ssd_gb_s);
   return device;
 }
@@ -123,10 +124,8 @@ NodeLinks read_links(const JsonObject& object) {
 ExchangeTypes read_exchange(const JsonObject& object) {
   ExchangeTypes exchange;
   for (const WireTypeField& field : kWireTypeFields) {
-    if (!object.has(field.name)) continue;
-    const std::string name = object.text(field.name);
-    exchange.*field.type =
-        object.read_at(field.name, [&] { return wire_type_from_name(field, name); });
+    object.read_named(field.name, exchange.*field.type,
+                      [&](const std::string& name) { return wire_type_from_name(field, name); });
   }
   for (const auto& [name, share] : kSentShareFields) {
     exchange.*share = object.number_if_any(name, kLeastSentShare, 1.0).value_or(1.0);
@@ -150,24 +149,17 @@ Overlap read_overlap(const JsonObject& object) {
 
 HostMemory read_host_memory(const JsonObject& object) {
   HostMemory host;
-  const auto bytes = [&](const char* field) {
-    const double gib = object.number(field, 0.0, kMostGib);
-    return gib > 0.0 ? object.read_at(field, [&] { return bytes_from_gib(gib); }) : 0;
-  };
   host.of_node = object.has(kHostNodeGbField);
   if (host.of_node && object.has(kHostGbField)) {
     throw Error(object.place(kHostGbField) + " stands beside " + kHostNodeGbField +
                 "; give the GiB for each device or for each node");
   }
-  host.bytes = bytes(host.of_node ? kHostNodeGbField : kHostGbField);
+  host.bytes = read_bytes(object, host.of_node ? kHostNodeGbField : kHostGbField);
   host.link_gb_s = object.number(kHostLinkField, kLeastGbPerSecond, kMostGbPerSecond);
-  if (object.has(kHostPolicyField)) {
-    const std::string name = object.text(kHostPolicyField);
-    host.policy = object.read_at(kHostPolicyField, [&] { return host_policy_from_name(name); });
-  }
+  object.read_named(kHostPolicyField, host.policy, host_policy_from_name);
   host.prefetch = object.flag_if_any(kHostPrefetchField);
   if (object.has(kSsdGbField) || object.has(kSsdRateField)) {
-    host.ssd_bytes = bytes(kSsdGbField);
+    host.ssd_bytes = read_bytes(object, kSsdGbField);
     host.ssd_gb_s = object.number(kSsdRateField, kLeastGbPerSecond, kMostGbPerSecond);
   }
   object.reject_unknown_fields();
@@ -268,12 +260,9 @@ std::vector<TableGroup> read_groups(const JsonObject& file, const std::vector<Ta
   const TableNumbers numbers(tables);
   std::vector<TableGroup> groups;
   for (const JsonValue item : file.array("groups")) {
-    std::string label = file.place("groups") + ": group " + std::to_string(groups.size());
+    const JsonObject object(
+        item, file.place("groups") + ": " + label_in_file("group", item, groups.size()));
     TableGroup& group = groups.emplace_back();
-    if (std::string_view name; item["name"].get(name) == simdjson::SUCCESS) {
-      label.append(" ('").append(printable(name)).append("')");
-    }
-    const JsonObject object(item, label);
     if (object.has("name")) group.name = object.text("name");
     const std::string keep = object.text("keep");
     group.keep = object.read_at("keep", [&] { return keep_from_name(keep); });
@@ -364,7 +353,8 @@ TaskFile parse_task(std::string_view json, const std::string& where) {
   const JsonArray tables = file.array("tables");
   task.tables.reserve(tables.size());
   JsonValue table;
-  JsonObject object([&] { return where + ": " + table_label(table, task.tables.size()); });
+  JsonObject object(
+      [&] { return where + ": " + label_in_file("table", table, task.tables.size()); });
   for (const JsonValue item : tables) {
     table = item;
     object.reset(table);

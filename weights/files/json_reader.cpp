@@ -109,61 +109,48 @@ JsonValue JsonObject::value(std::string_view name) const {
 
 namespace {
 
-/// Nothing if the value is not an integer in [low, high].
-std::optional<std::int64_t> integer_within(JsonValue value, std::int64_t low, std::int64_t high) {
+/// An integer in [low, high]. `what()` names the value in the error if it is none.
+template <typename What>
+std::int64_t checked_integer(JsonValue value, const What& what, std::int64_t low,
+                             std::int64_t high) {
   std::int64_t number = 0;
-  if (value.get(number) != simdjson::SUCCESS) {
+  bool is_integer = value.get(number) == simdjson::SUCCESS;
+  if (!is_integer) {
     constexpr double kExact = 9007199254740992.0;  // 2^53
     double real = 0.0;
-    if (value.get(real) != simdjson::SUCCESS || !(std::fabs(real) <= kExact) ||
-        real != std::floor(real)) {
-      return std::nullopt;
-    }
-    number = static_cast<std::int64_t>(real);
+    is_integer = value.get(real) == simdjson::SUCCESS && std::fabs(real) <= kExact &&
+                 real == std::floor(real);
+    if (is_integer) number = static_cast<std::int64_t>(real);
   }
-  if (number < low || number > high) return std::nullopt;
-  return number;
-}
-
-/// Nothing if the value is not a number in [low, high].
-std::optional<double> number_within(JsonValue value, double low, double high) {
-  double number = 0.0;
-  if (value.get(number) != simdjson::SUCCESS || !(number >= low && number <= high)) {
-    return std::nullopt;
-  }
-  return number;
-}
-
-[[noreturn]] void fail_number(JsonValue value, const std::string& what, double low, double high) {
-  throw Error(what + " is " + shown(value) + "; give " + range_text(low, high));
-}
-
-[[noreturn]] void fail_integer(JsonValue value, const std::string& what, std::int64_t low,
-                               std::int64_t high) {
-  throw Error(what + " is " + shown(value) + "; give an integer between " + std::to_string(low) +
+  if (is_integer && number >= low && number <= high) return number;
+  throw Error(what() + " is " + shown(value) + "; give an integer between " + std::to_string(low) +
               " and " + std::to_string(high));
+}
+
+/// A number in [low, high]; `what()` as above.
+template <typename What>
+double checked_number(JsonValue value, const What& what, double low, double high) {
+  double number = 0.0;
+  if (value.get(number) == simdjson::SUCCESS && number >= low && number <= high) return number;
+  throw Error(what() + " is " + shown(value) + "; give " + range_text(low, high));
 }
 
 }  // namespace
 
 std::int64_t json_integer(JsonValue value, const std::string& what, std::int64_t low,
                           std::int64_t high) {
-  const std::optional<std::int64_t> number = integer_within(value, low, high);
-  if (!number) fail_integer(value, what, low, high);
-  return *number;
+  return checked_integer(
+      value, [&] { return what; }, low, high);
 }
 
 double json_number(JsonValue value, const std::string& what, double low, double high) {
-  const std::optional<double> number = number_within(value, low, high);
-  if (!number) fail_number(value, what, low, high);
-  return *number;
+  return checked_number(
+      value, [&] { return what; }, low, high);
 }
 
 std::int64_t JsonObject::integer(std::string_view name, std::int64_t low, std::int64_t high) const {
-  const JsonValue field = value(name);
-  const std::optional<std::int64_t> number = integer_within(field, low, high);
-  if (!number) fail_integer(field, place(name), low, high);
-  return *number;
+  return checked_integer(
+      value(name), [&] { return place(name); }, low, high);
 }
 
 int JsonObject::small_integer(std::string_view name, int low, int high) const {
@@ -191,9 +178,8 @@ bool JsonObject::flag_if_any(std::string_view name) const {
 
 double JsonObject::number_of(JsonValue field, std::string_view name, double low,
                              double high) const {
-  const std::optional<double> number = number_within(field, low, high);
-  if (!number) fail_number(field, place(name), low, high);
-  return *number;
+  return checked_number(
+      field, [&] { return place(name); }, low, high);
 }
 
 std::string JsonObject::text(std::string_view name) const {

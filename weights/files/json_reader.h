@@ -69,6 +69,13 @@ class JsonObject {
       throw Error(place(name) + ": " + error.what());
     }
   }
+  /// Sets `value` to what `from_name` makes of a text, if there is such a field.
+  template <typename Value, typename FromName>
+  void read_named(std::string_view field, Value& value, const FromName& from_name) const {
+    if (!has(field)) return;
+    const std::string name = text(field);
+    value = read_at(field, [&] { return from_name(name); });
+  }
   /// In the order of the text.
   [[nodiscard]] std::vector<std::string_view> names() const;
 

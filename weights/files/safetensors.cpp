@@ -82,8 +82,7 @@ Extent parse_extent(const std::string& name, JsonValue value, std::int64_t data_
 
 void require_exact_cover(std::vector<Extent>& extents, std::int64_t data_bytes,
                          const std::string& where) {
-  std::sort(extents.begin(), extents.end(),
-            [](const Extent& a, const Extent& b) { return a.begin < b.begin; });
+  std::ranges::sort(extents, {}, &Extent::begin);
   std::int64_t position = 0;
   for (const Extent& extent : extents) {
     if (extent.begin != position) {

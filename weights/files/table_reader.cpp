@@ -23,6 +23,18 @@ std::string_view bin_name(int bin) {
   return kNames[static_cast<std::size_t>(bin)];
 }
 
+void throw_if_any(const std::optional<std::string>& problem, const JsonObject& object) {
+  if (problem) throw Error(object.where() + ": " + *problem);
+}
+
+/// `list`: read from a field, each of whose entries is a `what`.
+template <typename Item>
+void require_any(const std::vector<Item>& list, const JsonObject& object, const char* field,
+                 const char* what) {
+  if (!list.empty()) return;
+  throw Error(object.place(field) + " is empty; give at least one " + what + ", or leave it out");
+}
+
 /// False if the table has no histogram at all.
 bool read_histogram(const JsonObject& object, std::array<double, kHistogramBins>& histogram) {
   if (object.all_known()) return false;
@@ -42,9 +54,7 @@ bool read_histogram(const JsonObject& object, std::array<double, kHistogramBins>
     throw Error(object.where() + ": the field '" + std::string(bin_name(first_missing)) +
                 "' is missing; give all of bin_0 to bin_16, or none of them");
   }
-  if (const std::optional<std::string> problem = histogram_problem_of(histogram)) {
-    throw Error(object.where() + ": " + *problem);
-  }
+  throw_if_any(histogram_problem_of(histogram), object);
   return true;
 }
 
@@ -54,13 +64,8 @@ std::vector<double> read_row_shares(const JsonObject& object) {
     shares.push_back(json_number(
         share, object.place("row_shares") + ": number " + std::to_string(shares.size()), 0.0, 1.0));
   }
-  if (shares.empty()) {
-    throw Error(object.place("row_shares") +
-                " is empty; give at least one number, or leave it out");
-  }
-  if (const std::optional<std::string> problem = row_shares_problem_of(shares)) {
-    throw Error(object.where() + ": " + *problem);
-  }
+  require_any(shares, object, "row_shares", "number");
+  throw_if_any(row_shares_problem_of(shares), object);
   return shares;
 }
 
@@ -82,25 +87,19 @@ std::vector<PopularRows> read_popularity(const JsonObject& table, std::int64_t r
     curve.push_back({json_number(numbers.at(0).value_unsafe(), place, 0.0, kMaxRows),
                      json_number(numbers.at(1).value_unsafe(), place, 0.0, 1.0)});
   }
-  if (curve.empty()) {
-    throw Error(table.place("popularity") + " is empty; give at least one point, or leave it out");
-  }
-  if (const std::optional<std::string> problem = popularity_problem_of(curve, rows)) {
-    throw Error(table.where() + ": " + *problem);
-  }
+  require_any(curve, table, "popularity", "point");
+  throw_if_any(popularity_problem_of(curve, rows), table);
   return curve;
 }
 
 /// `what`: "device" or "node".
-std::vector<int> read_set(const JsonObject& object, std::string_view name, const char* what) {
+std::vector<int> read_set(const JsonObject& object, const char* name, const char* what) {
   std::vector<int> numbers;
   for (const JsonValue number : object.array(name)) {
     numbers.push_back(
         static_cast<int>(json_integer(number, object.place(name), 0, kMaxDevices - 1)));
   }
-  if (numbers.empty()) {
-    throw Error(object.place(name) + " is empty; give at least one " + what + ", or leave it out");
-  }
+  require_any(numbers, object, name, what);
   return numbers;
 }
 
@@ -113,9 +112,7 @@ std::vector<ShardingKind> read_kinds(const JsonObject& object) {
     }
     kinds.push_back(object.read_at("kinds", [&] { return sharding_kind_from_name(name); }));
   }
-  if (kinds.empty()) {
-    throw Error(object.place("kinds") + " is empty; give at least one kind, or leave it out");
-  }
+  require_any(kinds, object, "kinds", "kind");
   return kinds;
 }
 
@@ -201,22 +198,9 @@ TableReader::Histogram TableReader::rescaled(const Table& table, std::int64_t sa
       .first->second(table);
 }
 
-namespace {
-
-/// One of an enum's names, if the field is there.
-template <typename Value>
-void read_named(const JsonObject& object, const char* field, Value& value,
-                Value (*value_from_name)(std::string_view)) {
-  if (!object.has(field)) return;
-  const std::string name = object.text(field);
-  value = object.read_at(field, [&] { return value_from_name(name); });
-}
-
-}  // namespace
-
 TableMemory read_table_memory(const JsonObject& object, TableMemory memory) {
-  read_named(object, "weight_type", memory.weight_type, weight_type_from_name);
-  read_named(object, "optimizer", memory.optimizer, optimizer_from_name);
+  object.read_named("weight_type", memory.weight_type, weight_type_from_name);
+  object.read_named("optimizer", memory.optimizer, optimizer_from_name);
   return memory;
 }
 
@@ -248,18 +232,14 @@ TableReader::Result TableReader::read(const JsonObject& object, Dim dim) {
       table.access_histogram = rescaled(table, samples);
     }
     if (object.has("row_shares")) table.row_shares = read_row_shares(object);
-    read_named(object, "replica_gradients", table.replica_gradients, replica_gradients_from_name);
-    read_named(object, "pooling", table.pooling, pooling_from_name);
+    object.read_named("replica_gradients", table.replica_gradients, replica_gradients_from_name);
+    object.read_named("pooling", table.pooling, pooling_from_name);
     table.weighted = object.flag_if_any("weighted");
     if (object.has("popularity")) table.popularity = read_popularity(object, table.rows);
   }
   table.memory = object.all_known() ? memory_ : read_table_memory(object, memory_);
   object.reject_unknown_fields();
-  if (has_dim) {
-    if (const std::optional<std::string> problem = problem_of(table)) {
-      throw Error(object.where() + ": " + *problem);
-    }
-  }
+  if (has_dim) throw_if_any(problem_of(table), object);
   return result;
 }
 

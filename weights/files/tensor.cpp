@@ -1,12 +1,9 @@
 #include "weights/files/tensor.h"
 
+#include "core/base/message_text.h"
+
 namespace neuroshard {
 
-std::string shape_text(const std::vector<std::int64_t>& shape) {
-  std::string text = "[";
-  for (const std::int64_t size : shape)
-    text += (text.size() > 1 ? ", " : "") + std::to_string(size);
-  return text + "]";
-}
+std::string shape_text(const std::vector<std::int64_t>& shape) { return "[" + joined(shape) + "]"; }
 
 }  // namespace neuroshard
