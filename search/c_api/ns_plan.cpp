@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <limits>
 #include <span>
 #include <string>
@@ -41,12 +42,9 @@ ns_plan_summary summary_of(const ns_plan& plan) {
   return summary;
 }
 
-/// By device; none if there is no plan.
-std::vector<ns_block> blocks_of(const ns_plan& plan) {
-  std::vector<ns_block> blocks;
-  const PlanDocument* document = document_of(plan);
-  if (document == nullptr) return blocks;
-  const auto by_device = slices_by_device(document->plan);
+/// By device.
+void add_blocks(const PlanDocument& document, std::vector<ns_block>& blocks) {
+  const auto by_device = slices_by_device(document.plan);
   for (std::size_t device = 0; device < by_device.size(); ++device) {
     for (const TableSlice& slice : by_device[device]) {
       blocks.push_back({.device = static_cast<int32_t>(device),
@@ -57,7 +55,6 @@ std::vector<ns_block> blocks_of(const ns_plan& plan) {
                         .rows = slice.rows});
     }
   }
-  return blocks;
 }
 
 ns_infeasibility infeasibility_of(const ns_plan& plan) {
@@ -74,42 +71,58 @@ ns_infeasibility infeasibility_of(const ns_plan& plan) {
   return result;
 }
 
+/// Writes what `add(document, items)` adds to no items; none of an answer without a plan.
+template <typename Item, typename Add>
+ns_status write_list(const ns_plan* plan, Item* room, size_t capacity, const char* name,
+                     size_t* count, const Add& add) {
+  return guarded([&] {
+    std::vector<Item> all;
+    if (const PlanDocument* document = document_of(required(plan, "plan"))) add(*document, all);
+    return write_array(std::span<const Item>(all), room, capacity, name, count);
+  });
+}
+
 /// Writes what `figures` makes of each device's cost.
 template <typename Figures, typename FiguresOf>
 ns_status write_by_device(const ns_plan* plan, Figures* devices, size_t capacity, size_t* count,
                           const FiguresOf& figures) {
-  return guarded([&] {
-    std::vector<Figures> all;
-    if (const PlanDocument* document = document_of(required(plan, "plan"))) {
-      for (const DeviceCost& cost : document->cost.devices) all.push_back(figures(cost));
-    }
-    return write_array(std::span<const Figures>(all), devices, capacity, "devices", count);
-  });
+  return write_list(plan, devices, capacity, "devices", count,
+                    [&](const PlanDocument& document, std::vector<Figures>& all) {
+                      for (const DeviceCost& cost : document.cost.devices) {
+                        all.push_back(figures(cost));
+                      }
+                    });
 }
 
 ns_status write_tables(const ns_plan* plan, std::vector<int> Plan::*of_plan, int32_t* tables,
                        size_t capacity, size_t* count) {
-  return guarded([&] {
-    std::vector<std::int32_t> all;
-    if (const PlanDocument* document = document_of(required(plan, "plan"))) {
-      const std::vector<int>& listed = document->plan.*of_plan;
-      all.assign(listed.begin(), listed.end());
-    }
-    return write_array(std::span<const std::int32_t>(all), tables, capacity, "tables", count);
-  });
+  return write_list(plan, tables, capacity, "tables", count,
+                    [&](const PlanDocument& document, std::vector<int32_t>& all) {
+                      std::ranges::copy(document.plan.*of_plan, std::back_inserter(all));
+                    });
 }
 
 ns_status write_hot_rows(const ns_plan* plan, std::int64_t HotRows::*rows, ns_hot_rows* hot_rows,
                          size_t capacity, size_t* count) {
-  return guarded([&] {
-    std::vector<ns_hot_rows> all;
-    if (const PlanDocument* document = document_of(required(plan, "plan"))) {
-      for (const HotRows& hot : document->plan.hot_rows) {
-        if (hot.*rows > 0) all.push_back({hot.table, hot.*rows});
-      }
-    }
-    return write_array(std::span<const ns_hot_rows>(all), hot_rows, capacity, "hot_rows", count);
-  });
+  return write_list(plan, hot_rows, capacity, "hot_rows", count,
+                    [&](const PlanDocument& document, std::vector<ns_hot_rows>& all) {
+                      for (const HotRows& hot : document.plan.hot_rows) {
+                        if (hot.*rows > 0) all.push_back({hot.table, hot.*rows});
+                      }
+                    });
+}
+
+/// By slice, device after device.
+ns_status write_shares(const ns_plan* plan, std::vector<double> PlanCost::*of_slices,
+                       double* shares, size_t capacity, size_t* count) {
+  return write_list(plan, shares, capacity, "shares", count,
+                    [&](const PlanDocument& document, std::vector<double>& all) {
+                      const std::vector<double>& known = document.cost.*of_slices;
+                      if (known.empty()) return;
+                      for (const std::vector<int>& shard : document.plan.shards) {
+                        for (const int s : shard) all.push_back(known[static_cast<std::size_t>(s)]);
+                      }
+                    });
 }
 
 }  // namespace
@@ -134,38 +147,33 @@ ns_status ns_plan_get_summary(const ns_plan* plan, ns_plan_summary* summary) {
 
 ns_status ns_plan_get_slices(const ns_plan* plan, ns_slice* slices, size_t capacity,
                              size_t* count) {
-  return guarded([&] {
-    const std::vector<ns_block> blocks = blocks_of(required(plan, "plan"));
-    std::vector<ns_slice> all;
-    all.reserve(blocks.size());
-    if (const PlanDocument* document = document_of(*plan)) {
-      if (has_row_blocks(document->task, document->plan)) {
-        throw Error("the plan has row blocks; call ns_plan_get_blocks");
-      }
-      if (!document->plan.replicas.empty()) {
-        throw Error("the plan has replicas; call ns_plan_get_replicas and ns_plan_get_blocks");
-      }
-      if (!document->plan.deduplicated.empty()) {
-        throw Error(
-            "the plan deduplicates tables; call ns_plan_get_deduplicated and ns_plan_get_blocks");
-      }
-      if (!document->plan.hot_rows.empty()) {
-        throw Error("the plan has hot rows; call ns_plan_get_hot_rows and ns_plan_get_blocks");
-      }
-    }
-    for (const ns_block& block : blocks) {
-      all.push_back({block.device, block.table, block.first_column, block.dim});
-    }
-    return write_array(std::span<const ns_slice>(all), slices, capacity, "slices", count);
-  });
+  return write_list(
+      plan, slices, capacity, "slices", count,
+      [](const PlanDocument& document, std::vector<ns_slice>& all) {
+        if (has_row_blocks(document.task, document.plan)) {
+          throw Error("the plan has row blocks; call ns_plan_get_blocks");
+        }
+        if (!document.plan.replicas.empty()) {
+          throw Error("the plan has replicas; call ns_plan_get_replicas and ns_plan_get_blocks");
+        }
+        if (!document.plan.deduplicated.empty()) {
+          throw Error(
+              "the plan deduplicates tables; call ns_plan_get_deduplicated and ns_plan_get_blocks");
+        }
+        if (!document.plan.hot_rows.empty()) {
+          throw Error("the plan has hot rows; call ns_plan_get_hot_rows and ns_plan_get_blocks");
+        }
+        std::vector<ns_block> blocks;
+        add_blocks(document, blocks);
+        for (const ns_block& block : blocks) {
+          all.push_back({block.device, block.table, block.first_column, block.dim});
+        }
+      });
 }
 
 ns_status ns_plan_get_blocks(const ns_plan* plan, ns_block* blocks, size_t capacity,
                              size_t* count) {
-  return guarded([&] {
-    const std::vector<ns_block> all = blocks_of(required(plan, "plan"));
-    return write_array(std::span<const ns_block>(all), blocks, capacity, "blocks", count);
-  });
+  return write_list(plan, blocks, capacity, "blocks", count, add_blocks);
 }
 
 ns_status ns_plan_get_replicas(const ns_plan* plan, int32_t* tables, size_t capacity,
@@ -213,24 +221,6 @@ ns_status ns_plan_get_device_ssd(const ns_plan* plan, ns_device_ssd* devices, si
                                  size_t* count) {
   return write_by_device(plan, devices, capacity, count, [](const DeviceCost& cost) {
     return ns_device_ssd{cost.ssd_ms, cost.ssd_bytes};
-  });
-}
-
-/// By slice, device after device.
-static ns_status write_shares(const ns_plan* plan, std::vector<double> PlanCost::*of_slices,
-                              double* shares, size_t capacity, size_t* count) {
-  return guarded([&] {
-    std::vector<double> all;
-    if (const PlanDocument* document = document_of(required(plan, "plan"))) {
-      const std::vector<double>& known = document->cost.*of_slices;
-      for (const std::vector<int>& shard : document->plan.shards) {
-        for (const int slice : shard) {
-          if (known.empty()) break;
-          all.push_back(known[static_cast<std::size_t>(slice)]);
-        }
-      }
-    }
-    return write_array(std::span<const double>(all), shares, capacity, "shares", count);
   });
 }
 
