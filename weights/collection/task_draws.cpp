@@ -1,22 +1,10 @@
 #include "weights/collection/task_draws.h"
 
+#include "core/base/message_text.h"
 #include "neuroshard/error.h"
 #include "weights/collection/sample_draws.h"
 
 namespace neuroshard {
-namespace {
-
-std::string join(const std::vector<int>& numbers) {
-  std::string text;
-  for (const int number : numbers) {
-    if (!text.empty()) text += ',';
-    text += std::to_string(number);
-  }
-  return text;
-}
-
-}  // namespace
-
 std::string draw_task_line(std::span<const Table> tables, const TaskDrawOptions& options,
                            Random& random) {
   constexpr int kMaxTries = 100'000;
@@ -35,7 +23,7 @@ std::string draw_task_line(std::span<const Table> tables, const TaskDrawOptions&
       dims[i] = levels[random.below(levels.size())];
       bytes += slice_bytes(tables[ids[i]], dims[i]);
     }
-    if (bytes <= options.memory_bytes) return join(ids) + ' ' + join(dims);
+    if (bytes <= options.memory_bytes) return joined(ids, ",") + ' ' + joined(dims, ",");
   }
   throw Error("in " + std::to_string(kMaxTries) + " draws no " + std::to_string(first) + " to " +
               std::to_string(last - 1) + " tables fitted in " +

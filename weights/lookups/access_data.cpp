@@ -197,34 +197,41 @@ AccessData open_npy(const std::filesystem::path& path) {
   return data;
 }
 
+/// Divides the lookups into `tables` times `batch` samples by `file`, whose header is read.
+AccessData divided(AccessData data, SequentialFile& file, const std::filesystem::path& path,
+                   bool by_offsets, int element_bytes, std::int64_t tables, std::int64_t batch,
+                   std::int64_t batches) {
+  check_shape(file.name(), tables, batch);
+  check_batches(file.name(), batch, batches);
+  const std::int64_t indices = data.lookups();
+  data.batch = batch;
+  data.batches = batches;
+  data.samples = {path, file.position(), element_bytes, by_offsets, file.compressed()};
+  const auto& bounds = by_offsets ? bounds_from_offsets : bounds_from_lengths;
+  set_bounds(data, bounds(file, element_bytes, tables, batch, batch / batches));
+  check_total(data.path.string(), data.lookups(), indices);
+  return data;
+}
+
 }  // namespace
 
 AccessData open_npy_accesses(const std::filesystem::path& indices,
                              const std::filesystem::path& lengths, std::int64_t batches) {
   AccessData data = open_npy(indices);
-  const std::int64_t count = data.lookups();
   SequentialFile file(lengths);
   const NpyHeader header = read_npy_header(file);
   if (header.shape.size() != 2) {
     throw Error(file.name() + ": has " + std::to_string(header.shape.size()) +
                 " dimensions; lengths are [tables, batch]");
   }
-  check_shape(file.name(), header.shape[0], header.shape[1]);
-  data.batch = header.shape[1];
-  data.samples = {lengths, file.position(), header.element_bytes, false, file.compressed()};
-  check_batches(file.name(), data.batch, batches);
-  data.batches = batches;
-  set_bounds(data, bounds_from_lengths(file, header.element_bytes, header.shape[0], data.batch,
-                                       data.batch / batches));
-  check_total(indices.string(), data.lookups(), count);
-  return data;
+  return divided(std::move(data), file, lengths, false, header.element_bytes, header.shape[0],
+                 header.shape[1], batches);
 }
 
 AccessData open_npy_offsets(const std::filesystem::path& indices,
                             const std::filesystem::path& offsets, std::int64_t batch,
                             std::int64_t batches) {
   AccessData data = open_npy(indices);
-  const std::int64_t count = data.lookups();
   SequentialFile file(offsets);
   const NpyHeader header = read_npy_header(file);
   if (header.shape.size() != 1 || batch < 1 || header.shape[0] < 2 ||
@@ -234,15 +241,8 @@ AccessData open_npy_offsets(const std::filesystem::path& indices,
                 "with a batch of " +
                 std::to_string(batch));
   }
-  const std::int64_t tables = (header.shape[0] - 1) / batch;
-  check_shape(file.name(), tables, batch);
-  data.batch = batch;
-  data.samples = {offsets, file.position(), header.element_bytes, true, file.compressed()};
-  check_batches(file.name(), batch, batches);
-  data.batches = batches;
-  set_bounds(data, bounds_from_offsets(file, header.element_bytes, tables, batch, batch / batches));
-  check_total(indices.string(), data.lookups(), count);
-  return data;
+  return divided(std::move(data), file, offsets, true, header.element_bytes,
+                 (header.shape[0] - 1) / batch, batch, batches);
 }
 
 namespace {
