@@ -68,14 +68,9 @@ class FallbackBackend::Session final : public PlacementSession {
     for (const auto* session : {&on_gpu_, &on_cpu_}) {
       if (*session) total += (*session)->counters();
     }
-    return total += remembered_;
+    return total;
   }
 
-  /// The outcome is known from before.
-  void count_remembered(const BeamOutcome& outcome) {
-    remembered_.greedy_runs += outcome.candidates * limits();
-  }
-  [[nodiscard]] const PlacementProblem& problem() const { return problem_; }
   [[nodiscard]] std::size_t limits() const { return problem_.dim_limits.size(); }
   /// Whether the GPU has the problem, and works.
   [[nodiscard]] bool has_gpu() const { return on_gpu_ && backend_.gpu_works(); }
@@ -104,7 +99,6 @@ class FallbackBackend::Session final : public PlacementSession {
   PlacementProblem problem_;
   std::unique_ptr<PlacementSession> on_gpu_;  ///< Null if that has not the problem.
   std::unique_ptr<PlacementSession> on_cpu_;
-  PlacementCounters remembered_;
 };
 
 template <typename Work>
@@ -204,9 +198,8 @@ void FallbackBackend::place(std::span<const Request> requests) const {
 }
 
 bool FallbackBackend::search_beams(std::span<const BeamRequest> requests) const {
-  if (launches_ != nullptr && recall_beams(requests)) return true;
   bool searched = false;
-  const bool worked = gpu_does([&] {
+  (void)gpu_does([&] {
     std::vector<BeamRequest> inner(requests.begin(), requests.end());
     for (BeamRequest& request : inner) {
       request.session = &static_cast<Session&>(*request.session).on_gpu();
@@ -214,26 +207,7 @@ bool FallbackBackend::search_beams(std::span<const BeamRequest> requests) const 
     if (!takes_launches(std::span<const BeamRequest>(inner))) return;
     searched = gpu_.search_beams(inner);
   });
-  if (!worked || !searched) return false;
-  if (launches_ == nullptr) return true;
-  for (const BeamRequest& request : requests) {
-    launches_->remember(static_cast<Session&>(*request.session).problem(), *request.beam,
-                        *request.outcome);
-  }
-  return true;
-}
-
-bool FallbackBackend::recall_beams(std::span<const BeamRequest> requests) const {
-  for (const BeamRequest& request : requests) {
-    const BeamOutcome* known =
-        launches_->outcome_of(static_cast<Session&>(*request.session).problem(), *request.beam);
-    if (known == nullptr) return false;
-    *request.outcome = *known;
-  }
-  for (const BeamRequest& request : requests) {
-    static_cast<Session&>(*request.session).count_remembered(*request.outcome);
-  }
-  return true;
+  return searched;
 }
 
 }  // namespace neuroshard

@@ -53,8 +53,6 @@ class FallbackBackend final : public ForwardingBackend {
   /// Whether there are as many launches left as the GPU needs for these, of its own sessions; takes
   /// them.
   [[nodiscard]] bool takes_launches(const auto& requests) const;
-  /// Takes the outcomes from `launches_`, if all of them are known.
-  [[nodiscard]] bool recall_beams(std::span<const BeamRequest> requests) const;
   [[nodiscard]] bool gpu_works() const { return !failed_.load(std::memory_order_acquire); }
   /// Whether the GPU has done its work; false if it has failed, now or before.
   template <typename Work>
