@@ -128,10 +128,7 @@ PlanResult Planner::Impl::plan_by_portfolio(const Task& task, const PlanRequest&
   }
   start.add_work_to(stats);
   if (start_of_least) start_of_least->add_work_to(stats);
-  stats.search_ms = found.elapsed_ms();
-  PlanResult result = found.take();
-  result.stats = std::move(stats);
-  result.complete = !stop.reached();
+  PlanResult result = found.take(std::move(stats), !stop.reached());
   if (result.plan) return result;
   if (!stop.reached()) {
     result.infeasible = no_plan_found(task, impossible, stop);

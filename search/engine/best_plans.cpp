@@ -43,6 +43,13 @@ double BestPlans::elapsed_ms() const {
   return elapsed.count();
 }
 
+PlanResult BestPlans::take(SearchStats stats, bool complete) {
+  best_.stats = std::move(stats);
+  best_.stats.search_ms = elapsed_ms();
+  best_.complete = complete;
+  return std::move(best_);
+}
+
 double BestPlans::charge_ms(const Plan& plan) const {
   const StoragePrice& storage = request_.storage;
   if (storage.ms_per_gib == 0.0) return 0.0;

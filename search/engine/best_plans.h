@@ -29,8 +29,8 @@ class BestPlans {
 
   [[nodiscard]] bool empty() const { return !best_.plan; }
   [[nodiscard]] const PlanResult& best() const { return best_; }
-  /// Ends its use.
-  [[nodiscard]] PlanResult take() { return std::move(best_); }
+  /// Ends its use. `stats`: of all work, but for the time, which is that since it was made.
+  [[nodiscard]] PlanResult take(SearchStats stats, bool complete);
   [[nodiscard]] double elapsed_ms() const;
   /// Plans are compared by their slowest devices and the price of what they store.
   [[nodiscard]] double charge_ms(const Plan& plan) const;

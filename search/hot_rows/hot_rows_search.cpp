@@ -246,10 +246,7 @@ void Planner::Impl::add_hot_rows(const Task& task, const PlanRequest& request, b
     complete = complete && other.complete;
     if (other.plan) plans.consider(*std::move(other.plan));
   }
-  stats.search_ms = plans.elapsed_ms();
-  result = plans.take();
-  result.stats = std::move(stats);
-  result.complete = complete && !stop.reached();
+  result = plans.take(std::move(stats), complete && !stop.reached());
 }
 
 void Planner::Impl::choose_hot_rows(const Task& task, const PlanRequest& request, Effort effort,
@@ -282,10 +279,7 @@ void Planner::Impl::choose_hot_rows(const Task& task, const PlanRequest& request
     RowChoice choice(*cpu, task, tables, plans.best(), charge_ms, kMostLogLookups, stop);
     plans.consider(with_other_hot_rows(task, *plans.best().plan, choice.chosen_with_node_rows()));
   }
-  stats.search_ms = plans.elapsed_ms();
-  result = plans.take();
-  result.stats = std::move(stats);
-  result.complete = complete && !stop.reached();
+  result = plans.take(std::move(stats), complete && !stop.reached());
 }
 
 ReplanResult Planner::Impl::replan_with(const std::vector<HotRows>& hot_rows, const Task& stated,
