@@ -38,40 +38,8 @@ constexpr int kMostLaunches = 2;
 // Kept at hand beside the planner's own.
 constexpr std::size_t kMostOtherSettings = 8;
 
-// As much as a plan can cost.
-constexpr double kMostMsPerGib = 1e6;
-
 double milliseconds_since(Clock::time_point start) {
   return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
-}
-
-void validate(const ReplanRequest& request) {
-  validate(request.plan);
-  if (request.plan.storage.ms_per_gib > 0.0) {
-    throw Error("what tables store has a price, which re-planning does not heed; leave it out");
-  }
-  if (request.most_moved_bytes && *request.most_moved_bytes < 0) {
-    throw Error("the move budget is negative; give a number of bytes, or leave it out");
-  }
-  if (request.unspent_bytes && *request.unspent_bytes < 0) {
-    throw Error("the unspent bytes of earlier move budgets are negative; give what they left");
-  }
-  if (!(request.small_moves_share >= 0.0 && request.small_moves_share <= 1.0)) {
-    throw Error("the share that small moves may take is " +
-                std::to_string(request.small_moves_share) + "; give between 0 and 1");
-  }
-  if (request.small_moves_bytes < 0) {
-    throw Error("the bytes of small moves are negative; give how many each device may be sent");
-  }
-  if (!(request.ms_per_moved_gib >= 0.0 && request.ms_per_moved_gib <= kMostMsPerGib)) {
-    throw Error("the price of a moved GiB is " + std::to_string(request.ms_per_moved_gib) +
-                " ms; give between 0 and 1e6");
-  }
-  if (request.unspent_bytes && request.ms_per_moved_gib > 0.0) {
-    throw Error(
-        "moves have a price, and unspent bytes of earlier move budgets are given, too; give one of "
-        "them");
-  }
 }
 
 // "auto" takes a GPU if one works, and says in `warning` why one that is there does not; a forced
@@ -107,26 +75,6 @@ WayOptions ways_for(const PlannerOptions& options, const CostModels& models, con
 }
 
 }  // namespace
-
-PlanRequest with_part_of_the_time(PlanRequest request, int parts) {
-  const auto now = Clock::now();
-  if (request.deadline) *request.deadline = now + (std::max(now, *request.deadline) - now) / parts;
-  return request;
-}
-
-void validate(const PlanRequest& request) {
-  require_between(request.alternatives, 0, 1000, "alternatives");
-  const double ms_per_gib = request.storage.ms_per_gib;
-  if (!(ms_per_gib >= 0.0 && ms_per_gib <= kMostMsPerStoredGib)) {
-    throw Error("the price of a stored GiB is " + std::to_string(ms_per_gib) +
-                " ms; give between 0 and 1e6");
-  }
-  const double samples = request.storage.touched_in_samples;
-  if (!(samples >= 0.0 && samples <= kMostTouchingSamples)) {
-    throw Error("the price of what is stored is of rows that " + std::to_string(samples) +
-                " samples touch; give between 0 and 1e18");
-  }
-}
 
 Planner::Impl::Impl(CostModels cost_models, PlannerOptions planner_options, const Impl* made_by)
     : own(made_by != nullptr ? *made_by : *this),

@@ -39,8 +39,9 @@ namespace neuroshard {
   return with_part_of_the_time(std::move(request), 2);
 }
 
-/// Throws Error unless the request is one that plan() takes.
+/// Throws Error unless the request is one that plan() or replan() takes.
 void validate(const PlanRequest& request);
+void validate(const ReplanRequest& request);
 
 struct Planner::Impl {
   /// `made_by`: a part for another setting is made for this one; null: this is the planner's own.
