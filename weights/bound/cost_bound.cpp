@@ -10,6 +10,7 @@
 #include <optional>
 #include <vector>
 
+#include "core/base/count_up.h"
 #include "core/base/step_budget.h"
 #include "core/plans/deduplicated_task.h"
 #include "neuroshard/error.h"
@@ -337,9 +338,7 @@ class BoundSearch {
       if (least.size == kInfinity) return {};
       needed.size += tables_[t].tables * least.size;
       for (std::size_t c = classes_.begin; c < classes_.end; ++c) {
-        for (std::size_t i = 0; i < least.used[c].size(); ++i) {
-          needed.used[c][i] += tables_[t].tables * least.used[c][i];
-        }
+        add(least.used[c], tables_[t].tables, needed.used[c]);
       }
     }
     double room = 0.0;
@@ -356,9 +355,7 @@ class BoundSearch {
         of_class = c;
       }
       room += alike.devices * sizing.map(std::min(1.0, most * (1.0 + kBoundTolerance)));
-      for (std::size_t i = 0; i < of_device.size(); ++i) {
-        needed.used[of_class][i] -= alike.devices * of_device[i];
-      }
+      add(of_device, -alike.devices, needed.used[of_class]);
     }
     needed.size = needed.size / room - 1.0;
     for (Resources& of_class : needed.used) {
@@ -390,8 +387,7 @@ class BoundSearch {
 double replicas_ms(const GpuSpec& gpu, const NetworkSpec& network, const Task& task) {
   Plan plan;
   plan.shards.resize(static_cast<std::size_t>(task.devices));
-  plan.replicas.resize(task.tables.size());
-  std::iota(plan.replicas.begin(), plan.replicas.end(), 0);
+  plan.replicas = count_up<int>(task.tables.size());
   if (!check_plan(plan, task).empty()) return kInfinity;
   return analytic_plan_cost(gpu, network, task, plan).slowest_ms();
 }
@@ -408,7 +404,6 @@ double cost_bound_ms(const GpuSpec& gpu, const NetworkSpec& network, const Task&
   const DeduplicatedTask deduplicated(task);
   BoundSearch search(gpu, network_of(network, task), deduplicated.task());
   const double no_slices_ms = replicas_ms(gpu, network, task);
-  const auto with_host = [&](double ms) { return std::max(ms, task.overlap.host_ms); };
   constexpr double kMostMs = 1e12;
   double low = 0.0;
   double high = 1e-3;
@@ -446,7 +441,7 @@ double cost_bound_ms(const GpuSpec& gpu, const NetworkSpec& network, const Task&
     raise(Look::kBoxes, 1.5 * low, precision);
   }
   if (search.distinguish_widths()) raise(Look::kBoxes, 1.15 * low, std::max(precision, 2e-3));
-  return with_host(low);
+  return std::max(low, task.overlap.host_ms);
 }
 
 }  // namespace neuroshard

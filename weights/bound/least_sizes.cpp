@@ -14,10 +14,6 @@ constexpr double kRounding = 1e-11;
 /// All ways to cut so many units of columns are looked at, in quadratic time.
 constexpr std::size_t kMostUnits = 256;
 
-void add(const Resources& more, double times, Resources& sum) {
-  for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += times * more[i];
-}
-
 void keep_less(const LeastSize& other, LeastSize& least) {
   if (other.size < least.size) least = other;
 }

@@ -3,7 +3,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <optional>
 #include <vector>
 
@@ -29,6 +28,10 @@ struct SizeMap {
 enum Resource { kTime, kSlices, kReplicas, kColumns, kIds, kBytes };
 using Resources = std::array<double, 6>;
 using ClassResources = std::array<Resources, kWidthClasses.size()>;
+
+inline void add(const Resources& more, double times, Resources& sum) {
+  for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += times * more[i];
+}
 
 /// From kWidthClasses: the first alone, or others, of which each device is of one.
 struct ClassRange {
