@@ -1,7 +1,6 @@
 #include "neuroshard/fingerprint.h"
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <concepts>
 #include <optional>

@@ -1,7 +1,6 @@
 #include "neuroshard/column_halvings.h"
 
 #include <algorithm>
-#include <cstdint>
 #include <functional>
 #include <queue>
 #include <string>

@@ -1,7 +1,6 @@
 #include "neuroshard/rules.h"
 
 #include <algorithm>
-#include <string>
 #include <utility>
 
 #include "core/base/enum_names.h"
