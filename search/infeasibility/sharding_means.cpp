@@ -43,7 +43,7 @@ std::string reason_of(const Task& task, const Table& table, const ShardingMeans&
   if (may_be_sharded(task, table, ShardingKind::kPartRow)) {
     return means.parts
                ? counted(static_cast<std::uint64_t>(task.devices), "device") +
-                     " are not whole nodes that consist of parts of 2, 4 or 8; devices_per_node "
+                     " have no two parts of 2, 4 or 8 of them within nodes; devices_per_node "
                      "says " +
                      std::to_string(node) + "; give another number"
                : "equal widths, and cost models with a price of table_row, know only whole nodes; "

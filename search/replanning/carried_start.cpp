@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
+#include <functional>
 #include <limits>
 #include <map>
 #include <numeric>
@@ -224,10 +225,13 @@ class StartMaker {
   Rebuild rebuild_;
 };
 
-/// Changes the places of slices: units of so many devices that would keep most choose first. No
-/// slice is on devices of two units.
-void renumber(PlanState& state, const BundledTask& bundled, const std::vector<int>& ids, int unit) {
-  const int units = state.ways().devices() / unit;
+/// Changes the places of slices: units of `unit` devices change places within each `parent`
+/// devices, where blocks of a table that lie on several units are as large as each other. Units
+/// that would keep most choose first. Slices on more devices than a unit stay.
+void renumber(PlanState& state, const BundledTask& bundled, const std::vector<int>& ids, int unit,
+              int parent) {
+  const int units = state.ways().devices() / unit;  // Devices beyond keep what they have.
+  const int siblings = std::max(1, parent / unit);
   const auto places_of = [&](const StateSlice& slice) {
     return unit / state.ways().group(slice.way);  // In a unit.
   };
@@ -238,16 +242,21 @@ void renumber(PlanState& state, const BundledTask& bundled, const std::vector<in
   };
   const auto unit_of = [&](const StateSlice& slice) { return slice.place / places_of(slice); };
   const MovedBytes& moved = *state.moved();
+  Edit edit;
   std::map<std::pair<int, int>, std::int64_t> kept;  // By a unit as it is numbered as another.
   for (const int id : ids) {
     const StateSlice& slice = state.slice(id);
-    const std::int64_t bytes = moved.about(moved_to(slice, units));  // Beyond all that hold some.
+    if (state.ways().group(slice.way) > unit || unit_of(slice) >= units) continue;
+    edit.out.push_back(id);
+    // Beyond all that hold some.
+    const std::int64_t bytes = moved.about(moved_to(slice, units + 1));
     std::set<int> holders;
     for (const RunningSlice& one :
          moved.terms().holders.slices(bundled.original[static_cast<std::size_t>(slice.table)])) {
       if (one.device) holders.insert(static_cast<int>(*one.device) / unit);
     }
     for (const int to : holders) {
+      if (to >= units || to / siblings != unit_of(slice) / siblings) continue;
       kept[{unit_of(slice), to}] += bytes - moved.about(moved_to(slice, to));
     }
   }
@@ -257,7 +266,9 @@ void renumber(PlanState& state, const BundledTask& bundled, const std::vector<in
   std::ranges::sort(wishes);
   // The others go in a row.
   for (int of = 0; of < units; ++of) {
-    for (int to = 0; to < units; ++to) wishes.emplace_back(0, of, to);
+    const int first = of / siblings * siblings;
+    for (int to = first; to < std::min(units, first + siblings); ++to)
+      wishes.emplace_back(0, of, to);
   }
   std::vector<int> number(static_cast<std::size_t>(units), kNowhere);
   std::vector<bool> taken(number.size(), false);
@@ -267,9 +278,7 @@ void renumber(PlanState& state, const BundledTask& bundled, const std::vector<in
     of_unit = to;
     taken[static_cast<std::size_t>(to)] = true;
   }
-  Edit edit;
-  edit.out = ids;
-  for (const int id : ids) {
+  for (const int id : edit.out) {
     const StateSlice& slice = state.slice(id);
     edit.in.push_back(moved_to(slice, number[static_cast<std::size_t>(unit_of(slice))]));
   }
@@ -295,11 +304,11 @@ std::vector<Plan> CarriedStart::kept(const Plan& plan) const {
   const Task& task = canonical.task;
   if (!has_equal_devices(task) || any_limits_devices(task)) return plans;  // Each is itself.
   std::vector<int> ids;
-  int largest_group = 1;
+  std::set<int, std::greater<>> units = {1};
   for (const int table : state.tables()) {
     const Way way = state.way_of(table);
     if (near.ways.is_everywhere(way)) continue;
-    if (way != Way::kReplica) largest_group = std::max(largest_group, near.ways.group(way));
+    units.insert(near.ways.group(way));
     ids.insert(ids.end(), state.of_table(table).begin(), state.of_table(table).end());
   }
   const bool nodes_matter =
@@ -307,8 +316,13 @@ std::vector<Plan> CarriedStart::kept(const Plan& plan) const {
   const bool by_nodes = near.ways.places(Way::kNode) > 1 &&
                         (nodes_matter || has_row_blocks(moves.holders.task(), plan));
   if (ids.empty() || (nodes_matter && !by_nodes)) return plans;
-  renumber(state, canonical, ids, by_nodes ? near.ways.group(Way::kNode) : largest_group);
-  plans.push_back(canonical.plan_of_listed(state.plan()));
+  if (by_nodes) units.insert(near.ways.group(Way::kNode));
+  int parent = task.devices;
+  for (const int unit : units) {
+    renumber(state, canonical, ids, unit, parent);
+    plans.push_back(canonical.plan_of_listed(state.plan()));
+    parent = unit;
+  }
   return plans;
 }
 

@@ -45,12 +45,14 @@ int most_slices_on_all(const Task& task, const Table& table, int group) {
   return may_be_cut(task, table, group) ? 1 : 0;
 }
 
-/// So many devices, if they are a part of a node, all nodes are alike, and consist of such parts.
+/// So many devices, if they are a part of a node, and there are two such parts at least, side by
+/// side from the first device on. Some devices of the last node may be in none.
 template <int kDevices>
 int part_of_node(const Task& task) {
-  const int node = std::min(task.devices_per_node, task.devices);
-  const bool divides = node % kDevices == 0 && task.devices % node == 0;
-  return divides && is_part_of_node(task, kDevices) ? kDevices : 0;
+  const bool within_nodes =
+      task.devices <= task.devices_per_node || task.devices_per_node % kDevices == 0;
+  const bool has_two = task.devices >= 2 * kDevices;
+  return within_nodes && has_two && is_part_of_node(task, kDevices) ? kDevices : 0;
 }
 
 /// A way of a table that is deduplicated: where that may be, as `group` and `most_slices` say.
@@ -107,6 +109,13 @@ bool may_be_deduplicated(const Task& task, const Table& table) {
   const bool already = table.once_in_samples > 0.0;
   return task.exchange.deduplicate_by_table && !already && table.pooling_factor > 0.0 &&
          table.pooling_factor * table.dim <= kMostOutputColumns;
+}
+
+bool may_fill_last_node(const Task& task, const Table& table, int group) {
+  const bool fills = task.devices > task.devices_per_node && is_part_of_node(task, group) &&
+                     task.devices % task.devices_per_node == group;
+  return !fills ||
+         (table.rules.allow(ShardingKind::kTableRow) && table.rules.allow(ShardingKind::kGrid));
 }
 
 bool is_of_part(Way way) {

@@ -70,6 +70,10 @@ inline constexpr std::size_t kMostForms = 12;
 /// Whether a plan of `task` may deduplicate `table`.
 [[nodiscard]] bool may_be_deduplicated(const Task& task, const Table& table);
 
+/// Whether the rules of `table` let its blocks be on the last so many devices, if these are a part
+/// of other nodes and all of the last one: blocks on all devices of a node are of other kinds.
+[[nodiscard]] bool may_fill_last_node(const Task& task, const Table& table, int group);
+
 /// WayForm::of_part of a way of the planner; false of kReplica.
 [[nodiscard]] bool is_of_part(Way way);
 

@@ -45,7 +45,8 @@ bool is_in_reach(const Task& task, const Table& table) {
   const int node = task.devices_per_node;
   const bool nodes = task.devices <= node || (node > 1 && task.devices % node == 0);
   const int of_node = std::min(node, task.devices);
-  const bool parts = of_node > 2 && of_node % 2 == 0 && task.devices % of_node == 0;
+  // Two pairs of devices at least, of which none is all of its node.
+  const bool parts = of_node > 2 && task.devices > 3 && (task.devices <= node || node % 2 == 0);
   return table.rules.kinds.empty() || task.devices == 1 || names(kTable) || names(kColumn) ||
          names(kRow) || names(kReplicate) || (nodes && (names(kTableRow) || names(kGrid))) ||
          (parts && names(kPartRow));

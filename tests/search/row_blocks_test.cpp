@@ -65,7 +65,8 @@ void expect_cut_as_torchrec_cuts(const Plan& plan, const Task& task) {
     // On all devices, a node, or a part of one.
     const int groups[] = {task.devices, 8, 4, 2};
     const auto of_group = std::ranges::find_if(groups, [&, &of_columns = of_columns](int group) {
-      return task.devices % group == 0 && first % group == 0 &&
+      const bool is_part = group < 8 && first + group <= task.devices;
+      return (task.devices % group == 0 || is_part) && first % group == 0 &&
              of_columns.begin()->rows == (table.rows + group - 1) / group;
     });
     ASSERT_NE(of_group, std::end(groups));
