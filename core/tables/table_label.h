@@ -7,7 +7,7 @@
 
 namespace neuroshard {
 
-/// "group 2 ('user')" of the second `what`, for messages; without the name if it has none.
+/// "group 2 ('user')" of the third `what`, for messages; without the name if it has none.
 [[nodiscard]] inline std::string label_of(const char* what, std::size_t index,
                                           const std::string& name) {
   std::string label = what + (" " + std::to_string(index));

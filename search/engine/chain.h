@@ -146,7 +146,7 @@ class Chain {
   bool keep_or_undo(bool was_whole);
   /// Places what was put in, and settles the plan unless it is much dearer.
   void settle_if_near(const StopCondition& stop);
-  /// What ends a start.
+  /// Ends a start.
   void settle_start(const StopCondition& stop);
   void settle_and_keep(std::uint64_t part, const StopCondition& stop) {
     settle_to_fit(part, stop);
@@ -174,7 +174,7 @@ class Chain {
   /// The most that a plan may cost to be taken at this temperature in place of one of `now_ms`.
   [[nodiscard]] double draw_most_ms(double now_ms, double temperature_ms);
   void keep_if_best();
-  /// Of all tables that may be moved.
+  /// Slices of all tables that may be moved.
   [[nodiscard]] std::vector<StateSlice> all_slices() const;
   void replace_all(std::vector<StateSlice> slices);
   /// Edits that follow can be taken back to the plan as it is now.
@@ -200,7 +200,7 @@ class Chain {
   SliceMoves moves_;
   Rebuild rebuild_;
   Neighbourhoods neighbourhoods_;
-  /// What rungs go on from.
+  /// Rungs that have settled, and those that may.
   struct Ladder {
     WayLadder ways;
     std::vector<WayLadder::Rung> rungs;

@@ -72,7 +72,8 @@ void Chain::settle_start(const StopCondition& stop) {
 
 void Chain::run_more_rungs(const StopCondition& stop) {
   if (!ladder_ || !state_.is_whole()) return;
-  // What has improved since would keep rungs out that are worth as much once they improve, too.
+  prices_.weigh_memory(1.0);
+  // A plan that has improved since would keep rungs out that are worth as much once they improve.
   replace_all(std::move(ladder_->slices));
   current_ms_ = ladder_->cost_ms;
   try_more_rungs(stop);

@@ -51,7 +51,8 @@ void LadderStart::begin(const Portfolio::Consider& consider) {
 }
 
 void LadderStart::go_on(const Portfolio::Consider& consider) {
-  if (!chain_) return;
+  if (!chain_ || has_gone_on_ || stop_.reached()) return;
+  has_gone_on_ = true;
   chain_->run_more_rungs(stop_);
   run_until_it_fits();
   report(consider);

@@ -19,9 +19,9 @@ class LadderStart {
   /// Borrows `portfolio`.
   explicit LadderStart(const Portfolio& portfolio);
 
-  /// What Effort::kFast does. Gives what it finds to `consider`, as improve() does.
+  /// Does what Effort::kFast does. Gives plans to `consider`, as Portfolio::improve() does.
   void begin(const Portfolio::Consider& consider);
-  /// What more effort does besides.
+  /// Does what more effort does besides, once.
   void go_on(const Portfolio::Consider& consider);
   /// The cheapest plan that settled from another rung than the cheapest of all did, if any.
   [[nodiscard]] std::optional<Plan> second() const;
@@ -34,7 +34,8 @@ class LadderStart {
   const Portfolio& portfolio_;
   StopCondition stop_;
   BundledTask canonical_;
-  std::optional<Chain> chain_;      ///< Nothing: there is no time, or nothing to place.
+  std::optional<Chain> chain_;  ///< Nothing: there is no time, or nothing to place.
+  bool has_gone_on_ = false;
   double reported_ms_;              ///< Cost of its best plan then,
   std::size_t reported_rungs_ = 0;  ///< and number of its rungs.
 };

@@ -42,10 +42,11 @@ std::string reason_of(const Task& task, const Table& table, const ShardingMeans&
   const int node = task.devices_per_node;
   if (may_be_sharded(task, table, ShardingKind::kPartRow)) {
     return means.parts
-               ? counted(static_cast<std::uint64_t>(task.devices), "device") +
-                     " have no two parts of 2, 4 or 8 of them within nodes; devices_per_node "
-                     "says " +
-                     std::to_string(node) + "; give another number"
+               ? "parts of 2, 4 or 8 devices have to divide a node, and there have to be two; "
+                 "devices_per_node says " +
+                     std::to_string(node) + ", of " +
+                     counted(static_cast<std::uint64_t>(task.devices), "device") +
+                     "; give another number"
                : "equal widths, and cost models with a price of table_row, know only whole nodes; "
                  "allow other kinds";
   }

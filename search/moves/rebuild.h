@@ -73,7 +73,7 @@ class Rebuild {
   void load(int device, int shard, int sign);
   void load(const StateSlice& slice, int sign);
   void put(const StateSlice& slice);
-  /// What a device computes, by its head.
+  /// Sets what a device computes, by its head.
   void price(std::size_t device, float head_ms);
   void price_changed();
   /// Fills in `values_`: about what the plan costs with a shard more on each device, by heads.

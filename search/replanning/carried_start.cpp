@@ -226,8 +226,8 @@ class StartMaker {
 };
 
 /// Changes the places of slices: units of `unit` devices change places within each `parent`
-/// devices, where blocks of a table that lie on several units are as large as each other. Units
-/// that would keep most choose first. Slices on more devices than a unit stay.
+/// devices, where blocks of a table that lie on several units are about as large as each other.
+/// Units that would keep most choose first. Slices on more devices than a unit stay.
 void renumber(PlanState& state, const BundledTask& bundled, const std::vector<int>& ids, int unit,
               int parent) {
   const int units = state.ways().devices() / unit;  // Devices beyond keep what they have.
@@ -264,19 +264,23 @@ void renumber(PlanState& state, const BundledTask& bundled, const std::vector<in
   wishes.reserve(kept.size());
   for (const auto& [pair, bytes] : kept) wishes.emplace_back(-bytes, pair.first, pair.second);
   std::ranges::sort(wishes);
-  // The others go in a row.
-  for (int of = 0; of < units; ++of) {
-    const int first = of / siblings * siblings;
-    for (int to = first; to < std::min(units, first + siblings); ++to)
-      wishes.emplace_back(0, of, to);
-  }
   std::vector<int> number(static_cast<std::size_t>(units), kNowhere);
   std::vector<bool> taken(number.size(), false);
-  for (const auto& [bytes, of, to] : wishes) {
-    int& of_unit = number[static_cast<std::size_t>(of)];
-    if (of_unit != kNowhere || taken[static_cast<std::size_t>(to)]) continue;
-    of_unit = to;
+  const auto take = [&](int of, int to) {
+    number[static_cast<std::size_t>(of)] = to;
     taken[static_cast<std::size_t>(to)] = true;
+  };
+  for (const auto& [bytes, of, to] : wishes) {
+    if (number[static_cast<std::size_t>(of)] == kNowhere && !taken[static_cast<std::size_t>(to)]) {
+      take(of, to);
+    }
+  }
+  // The others go in a row.
+  for (int of = 0, to = 0; of < units; ++of) {
+    if (of % siblings == 0) to = of;
+    if (number[static_cast<std::size_t>(of)] != kNowhere) continue;
+    while (taken[static_cast<std::size_t>(to)]) ++to;
+    take(of, to);
   }
   for (const int id : edit.out) {
     const StateSlice& slice = state.slice(id);
@@ -302,7 +306,9 @@ std::vector<Plan> CarriedStart::kept(const Plan& plan) const {
   PlanState state(near.catalog, near.ways, canonical.plan_of_task(plan), &near.moved);
   std::vector<Plan> plans = {canonical.plan_of_listed(state.plan())};
   const Task& task = canonical.task;
-  if (!has_equal_devices(task) || any_limits_devices(task)) return plans;  // Each is itself.
+  const auto limits = [&](const Table& table) { return limits_places(task, table); };
+  // Each device is itself.
+  if (!has_equal_devices(task) || std::ranges::any_of(task.tables, limits)) return plans;
   std::vector<int> ids;
   std::set<int, std::greater<>> units = {1};
   for (const int table : state.tables()) {

@@ -25,9 +25,10 @@ struct CarriedStart {
   /// task; each has its way. Empty: something finds no place.
   [[nodiscard]] std::vector<Plan> plans(std::span<const CarriedTable> tables) const;
 
-  /// `plan`, of the listed task, with the columns that devices hold; and the same with its devices
-  /// renumbered, if they are all alike, so that they keep much of what they hold: those that would
-  /// keep most choose first. Where nodes matter they are renumbered.
+  /// `plan`, of the listed task, with the columns that devices hold; and, if devices are all alike,
+  /// the same with these renumbered, so that they keep much of what they hold: groups that share
+  /// row blocks, or nodes where these matter, and then smaller ones within each. Those that would
+  /// keep most choose first.
   [[nodiscard]] std::vector<Plan> kept(const Plan& plan) const;
 };
 

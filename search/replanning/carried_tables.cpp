@@ -46,9 +46,8 @@ class Carrier {
   }
   /// Whether rules let a table be on all devices of a place.
   [[nodiscard]] bool may_be_at(std::size_t t, Way way, int place) const {
-    const std::vector<bool> allowed = allowed_devices(table(t).rules, task_);
-    const auto first = allowed.begin() + place * group(way);
-    return std::find(first, first + group(way), false) == first + group(way);
+    return neuroshard::may_be_at(task_, table(t), allowed_devices(table(t).rules, task_),
+                                 group(way), place);
   }
   [[nodiscard]] std::int64_t moved_bytes(const Slices& slices) const {
     std::int64_t bytes = 0;

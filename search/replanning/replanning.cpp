@@ -22,8 +22,10 @@
 namespace neuroshard {
 namespace {
 
-// A plan that is made anew moves most of all tables; below this share of them it is not looked for.
+// A plan that is made anew moves much of all tables; below these shares of them it is not looked
+// for. Where bytes are stated, plans within more of them should not be dearer.
 constexpr std::int64_t kLeastShareForNewPlan = 2;  // 1 / 2
+constexpr std::int64_t kLeastStatedShareForNewPlan = 8;
 
 // It takes a copy for each device to get a replica back, and tables that are added later often find
 // no bytes for theirs. So a plan that drops some that are dear to get back has to cost so much less
@@ -354,8 +356,10 @@ void Replanning::search() {
   // A planner that has no other ways than columns leaves tables in those that they run in.
   const bool keeps_ways = std::ranges::any_of(
       of_tables_, [](const WayOptions::OfTable& one) { return one.only.has_value(); });
+  const std::int64_t share =
+      order_.request.most_moved_bytes ? kLeastStatedShareForNewPlan : kLeastShareForNewPlan;
   const bool much_may_move =
-      !keeps_ways && terms_.most_moved_bytes >= holders_.total_bytes() / kLeastShareForNewPlan;
+      !keeps_ways && terms_.most_moved_bytes >= holders_.total_bytes() / share;
   for (const Effort effort : all_efforts()) {
     if (effort > order_.effort || (best_ && (order_.stop.reached() || !much_may_move))) break;
     starts_.clear();

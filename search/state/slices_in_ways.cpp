@@ -24,6 +24,7 @@ std::optional<std::vector<StateSlice>> slices_in_way(const Task& task,
   for (std::size_t i = 0; i < held.size(); i += blocks) {
     const auto& [first, device] = held[i];
     if (first.rows != rows_of_block(rows, group) || device % group != 0) return std::nullopt;
+    if (device + group > task.devices) return std::nullopt;  // Few rows have fewer blocks.
     for (std::size_t k = 0; k < blocks; ++k) {
       const auto& [block, holder] = held[i + k];
       const int skipped = static_cast<int>(k);

@@ -1,7 +1,5 @@
 #include "search/state/table_ways.h"
 
-#include <functional>
-
 #include "core/plans/equal_blocks.h"
 #include "core/plans/replicas.h"
 #include "core/plans/sharding_kinds.h"
@@ -53,16 +51,13 @@ TableWays::OfTable TableWays::ways_of(int table, bool is_bundle, const WayOption
     const int most_slices = form(way).most_slices(task_, of, group);
     ways.most[static_cast<std::size_t>(way)] = is_bundle ? std::min(1, most_slices) : most_slices;
   }
-  const auto may_fill_last = [&](Way way) { return may_fill_last_node(task_, of, group(way)); };
-  if (of.rules.limit_devices() || !std::ranges::all_of(list_, may_fill_last)) {
+  if (limits_places(task_, of)) {
     ways.allowed.resize(options_.forms.size());
     const std::vector<bool> allowed = allowed_devices(of.rules, task_);
     for (const Way way : list_) {
       for (int place = 0; place < places(way); ++place) {
-        const auto first = allowed.begin() + place * group(way);
         ways.allowed[static_cast<std::size_t>(way)].push_back(
-            (place + 1 < places(way) || may_fill_last(way)) &&
-            std::all_of(first, first + group(way), std::identity{}));
+            neuroshard::may_be_at(task_, of, allowed, group(way), place));
       }
     }
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <limits>
 
 #include "core/plans/equal_blocks.h"
@@ -111,11 +112,22 @@ bool may_be_deduplicated(const Task& task, const Table& table) {
          table.pooling_factor * table.dim <= kMostOutputColumns;
 }
 
-bool may_fill_last_node(const Task& task, const Table& table, int group) {
-  const bool fills = task.devices > task.devices_per_node && is_part_of_node(task, group) &&
-                     task.devices % task.devices_per_node == group;
-  return !fills ||
-         (table.rules.allow(ShardingKind::kTableRow) && table.rules.allow(ShardingKind::kGrid));
+bool limits_places(const Task& task, const Table& table) {
+  const bool last_is_not_full =
+      task.devices > task.devices_per_node && task.devices % task.devices_per_node != 0;
+  return table.rules.limit_devices() ||
+         (last_is_not_full && !table.rules.allow(ShardingKind::kGrid));
+}
+
+bool may_be_at(const Task& task, const Table& table, const std::vector<bool>& allowed, int group,
+               int place) {
+  const int first = place * group;
+  const bool is_last_node =
+      group > 1 && first + group == task.devices && first > 0 && first % task.devices_per_node == 0;
+  if (is_last_node && is_part_of_node(task, group) && !table.rules.allow(ShardingKind::kGrid)) {
+    return false;
+  }
+  return std::all_of(allowed.begin() + first, allowed.begin() + first + group, std::identity{});
 }
 
 bool is_of_part(Way way) {

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "neuroshard/task.h"
 
@@ -70,9 +71,12 @@ inline constexpr std::size_t kMostForms = 12;
 /// Whether a plan of `task` may deduplicate `table`.
 [[nodiscard]] bool may_be_deduplicated(const Task& task, const Table& table);
 
-/// Whether the rules of `table` let its blocks be on the last so many devices, if these are a part
-/// of other nodes and all of the last one: blocks on all devices of a node are of other kinds.
-[[nodiscard]] bool may_fill_last_node(const Task& task, const Table& table, int group);
+/// Whether the rules of `table` forbid places that its ways have.
+[[nodiscard]] bool limits_places(const Task& task, const Table& table);
+/// Whether they let a slice on `group` devices be at a place. `allowed`: allowed_devices(). A part
+/// of other nodes may be all of the last one, where blocks are a grid.
+[[nodiscard]] bool may_be_at(const Task& task, const Table& table, const std::vector<bool>& allowed,
+                             int group, int place);
 
 /// WayForm::of_part of a way of the planner; false of kReplica.
 [[nodiscard]] bool is_of_part(Way way);

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "core/base/random.h"
+#include "core/plans/sharding_kinds.h"
 #include "golden.h"
 #include "neuroshard/plan_check.h"
 #include "neuroshard/planner.h"
@@ -237,6 +238,76 @@ TEST(RowBlocks, FindAPlanWheneverAllTablesRowWiseFit) {
     const PlanResult none = planner.plan(task);
     ASSERT_TRUE(none.infeasible);
     EXPECT_EQ(none.infeasible->kind, Infeasibility::Kind::kTotalMemory);
+  }
+}
+
+/// Few columns and many lookups, twice as many tables as devices.
+Task task_of_narrow_tables(int devices, int devices_per_node) {
+  Task task{.devices = devices, .memory_bytes = bytes_from_gib(1.0)};
+  task.devices_per_node = devices_per_node;
+  Random random(static_cast<std::uint64_t>(devices));
+  for (int t = 0; t < devices; ++t) {
+    Table& table = task.tables.emplace_back(table_of_bytes(60'000'000, 8));
+    table.pooling_factor = random.log_uniform(10.0, 200.0);
+  }
+  return task;
+}
+
+TEST(RowBlocks, AreOnPartsOfNodesAlsoIfTheLastIsNotFull) {
+  for (const auto& [devices, node] : {std::pair{12, 8}, {7, 8}, {10, 8}, {10, 4}, {6, 4}}) {
+    SCOPED_TRACE(devices);
+    const Task task = task_of_narrow_tables(devices, node);
+    const Planner planner = planner_of(Effort::kFast);
+    const PlanResult result = planner.plan(task);
+    expect_cut_well(planner, task, result);
+    using enum ShardingKind;
+    Task without = task;
+    for (Table& table : without.tables) {
+      table.rules.kinds = {kTable, kColumn, kRow, kTableRow, kGrid, kReplicate};
+    }
+    EXPECT_LT(result.cost.cost_ms, 0.99 * planner.plan(without).cost.cost_ms);
+    // Blocks on all devices of the last node would be of another kind.
+    Task only = task;
+    for (Table& table : only.tables) table.rules.kinds = {kPartRow};
+    const PlanResult of_parts = planner.plan(only);
+    expect_cut_well(planner, only, of_parts);
+    for (const std::vector<ShardingKind>& kinds : sharding_kinds(only, *of_parts.plan)) {
+      EXPECT_THAT(kinds, ::testing::Contains(kPartRow));
+    }
+  }
+}
+
+// Rules that forbid grids forbid some blocks on the last device, and nothing else there.
+TEST(RowBlocks, LeaveTheLastDeviceToWholeTables) {
+  using enum ShardingKind;
+  for (const auto& [devices, node] : {std::pair{9, 8}, {5, 4}, {3, 2}}) {
+    SCOPED_TRACE(devices);
+    Task task{.devices = devices, .devices_per_node = node};
+    for (int t = 0; t < devices; ++t) {
+      task.tables.push_back(table_of_bytes(60'000'000, 8));
+      task.tables.back().rules.kinds = {kTable};
+    }
+    task.memory_bytes = 60'000'000;
+    const Planner planner = planner_of(Effort::kFast);
+    expect_cut_well(planner, task, planner.plan(task));
+  }
+}
+
+// A table of two rows has two blocks on parts of any size.
+TEST(RowBlocks, OfFewRowsKeepToGroupsOfDevices) {
+  for (const int devices : {6, 10, 11, 14, 22}) {
+    for (const std::int64_t rows : {2, 3, 5}) {
+      SCOPED_TRACE(devices);
+      Task task = task_of_narrow_tables(devices, devices == 10 ? 12 : 8);
+      for (Table& table : task.tables) {
+        table.rows = rows;
+        table.rules.kinds = {ShardingKind::kPartRow};
+      }
+      const Planner planner = planner_of(Effort::kDefault);
+      const PlanResult result = planner.plan(task);
+      ASSERT_TRUE(result.plan);
+      EXPECT_TRUE(check_plan(*result.plan, task).empty());
+    }
   }
 }
 

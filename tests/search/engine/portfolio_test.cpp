@@ -63,7 +63,7 @@ struct Considered {
   }
 };
 
-/// Of a LadderStart that goes on.
+/// Plans of a LadderStart that goes on.
 Considered started(const Portfolio& portfolio) {
   Considered found;
   LadderStart start(portfolio);
