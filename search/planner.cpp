@@ -284,6 +284,30 @@ std::optional<PlanResult> Planner::Impl::plan_in_hbm(const Task& task, const Pla
   return result;
 }
 
+std::optional<PlanResult> Planner::Impl::plan_apart_in_columns(const Task& task,
+                                                               const PlanRequest& request,
+                                                               const Starts& starts, Effort effort,
+                                                               ThreadTeam::Lease* lease) const {
+  Task in_columns = task;
+  bool any_in_blocks = false;
+  for (const TableGroup& group : task.groups) {
+    for (const int table : group.tables) {
+      const auto t = static_cast<std::size_t>(table);
+      if (!ways.rows || !may_be_in_blocks(task, task.tables[t], ways.parts)) continue;
+      any_in_blocks = true;
+      std::erase_if(in_columns.tables[t].rules.kinds, [](ShardingKind kind) {
+        return kind != ShardingKind::kTable && kind != ShardingKind::kColumn;
+      });
+    }
+  }
+  if (!any_in_blocks) return std::nullopt;
+  return plan_by_portfolio(
+      in_columns,
+      with_half_the_time(
+          {.deadline = request.deadline, .stop = request.stop, .storage = request.storage}),
+      {.published = starts.published}, effort, lease);
+}
+
 PlanResult Planner::Impl::plan_anew(const Task& stated, const PlanRequest& request, Effort effort,
                                     bool alone, const Published& published) const {
   // Plans are priced again and again.
@@ -317,12 +341,17 @@ PlanResult Planner::Impl::plan_anew(const Task& stated, const PlanRequest& reque
   if (plainer && *plainer && (*plainer)->plan) starts.plainer.push_back(&*(*plainer)->plan);
   if (in_hbm) starts.plainer.push_back(&*in_hbm->plan);
   if (searches_published(planned, effort)) starts.published = search_published;
+  std::optional<PlanResult> in_columns =
+      plan_apart_in_columns(planned, request, starts, effort, team_of_plan);
+  if (in_columns) starts.published = {};  // It was one of the starts there.
+  if (in_columns && in_columns->plan) starts.plainer.push_back(&*in_columns->plan);
   PlanResult result = plan_by_portfolio(planned, request, starts, effort, team_of_plan);
   if (plainer) add_work_of_plainer_task(task, *plainer, result);
-  if (in_hbm) {
-    result.complete = result.complete && in_hbm->complete;
-    result.stats.search_ms += in_hbm->stats.search_ms;
-    add_work(result.stats, in_hbm->stats);
+  for (std::optional<PlanResult>* const start : {&in_hbm, &in_columns}) {
+    if (!*start) continue;
+    result.complete = result.complete && (*start)->complete;
+    result.stats.search_ms += (*start)->stats.search_ms;
+    add_work(result.stats, (*start)->stats);
   }
   return result;
 }

@@ -99,12 +99,20 @@ struct Planner::Impl {
   }
   /// A Portfolio is given these beside the task.
   struct Starts {
-    std::vector<const Plan*> plainer{};  ///< By plan_of_plainer_task() and plan_in_hbm().
-    Published published{};               ///< By that search; empty: not to be beaten.
+    /// By plan_of_plainer_task(), plan_in_hbm() and plan_apart_in_columns().
+    std::vector<const Plan*> plainer{};
+    Published published{};  ///< By that search; empty: not to be beaten.
   };
   /// Algorithm::kNeuroshard.
   PlanResult plan_by_portfolio(const Task& task, const PlanRequest& request, const Starts& starts,
                                Effort effort, ThreadTeam::Lease* lease) const;
+  /// Plans `task` with tables that groups keep apart in columns alone, within half of the time that
+  /// there is: row blocks of some leave others fewer devices, and no plan is to be dearer for that.
+  /// Nothing if none of them may be in row blocks.
+  [[nodiscard]] std::optional<PlanResult> plan_apart_in_columns(const Task& task,
+                                                                const PlanRequest& request,
+                                                                const Starts& starts, Effort effort,
+                                                                ThreadTeam::Lease* lease) const;
   /// Plans `task` without levels of its links, if it has some, else without its links and without
   /// tables that plans deduplicate, within half of the time that there is. Such plans are plans of
   /// `task`, too, than which none of this is to be dearer. Nothing if it has neither, or another

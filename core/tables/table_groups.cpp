@@ -53,6 +53,25 @@ JoinedTables tables_kept_together(const Task& task) {
   return sets;
 }
 
+/// Whether a table of such a group may be of a kind that does not put it on all devices, where it
+/// would meet all others: as is what lies on the devices of a node, if that has all.
+bool may_be_in_group(const Task& task, Keep keep, ShardingKind kind) {
+  switch (kind) {
+    case ShardingKind::kTable:
+    case ShardingKind::kColumn:
+      return true;
+    case ShardingKind::kPartRow:
+      return keep == Keep::kApart;
+    case ShardingKind::kTableRow:
+    case ShardingKind::kGrid:
+      return keep == Keep::kApart && task.devices > task.devices_per_node;
+    case ShardingKind::kRow:
+    case ShardingKind::kReplicate:
+      break;
+  }
+  return false;
+}
+
 GroupProblem membership_problem_of(const Task& task, const TableGroup& group) {
   if (name_of(group.keep) == "unknown") return "keep is none of the enumerators; give one";
   std::set<int> seen;
@@ -327,8 +346,8 @@ Task with_rules_of_groups(const Task& task) {
     for (const int index : group.tables) {
       TableRules& rules = with.tables[static_cast<std::size_t>(index)].rules;
       std::vector<ShardingKind> kinds;
-      for (const ShardingKind kind : {ShardingKind::kTable, ShardingKind::kColumn}) {
-        if (rules.allow(kind)) kinds.push_back(kind);
+      for (const ShardingKind kind : all_sharding_kinds()) {
+        if (rules.allow(kind) && may_be_in_group(task, group.keep, kind)) kinds.push_back(kind);
       }
       if (!kinds.empty()) rules.kinds = std::move(kinds);  // On one device any kind will do.
       rules.no_split |= group.keep == Keep::kTogether;

@@ -32,8 +32,9 @@ using TableBundle = std::vector<std::uint32_t>;
 /// All tables: these bundles, and each other table alone; by their first tables.
 [[nodiscard]] std::vector<TableBundle> tables_by_bundle(const Task& task);
 
-/// `task` with the rules that its groups imply for their tables: these are whole or in slices of
-/// columns, and whole if they are kept together, since a device has nothing of cutting them.
+/// `task` with the rules that its groups imply for their tables: these are on no row blocks of all
+/// devices and no replicas, and whole if they are kept together, since a device has nothing of
+/// cutting them.
 [[nodiscard]] Task with_rules_of_groups(const Task& task);
 
 /// Devices that may hold slices of all tables of a bundle.

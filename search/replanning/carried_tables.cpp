@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/plans/equal_blocks.h"
+#include "core/tables/table_groups.h"
 #include "core/tables/table_rules.h"
 #include "search/state/slices_in_ways.h"
 
@@ -21,6 +22,7 @@ class Carrier {
       : holders_(holders),
         task_(holders.task()),
         options_(options),
+        apart_(holders.task()),
         running_(slices_by_table(holders.running().task, holders.running().plan)) {}
 
   std::vector<CarriedTable> run() const {
@@ -43,6 +45,10 @@ class Carrier {
   [[nodiscard]] bool may_be(std::size_t t, Way way) const {
     if (way != Way::kReplica) return most_slices(t, way) > 0;
     return task_.devices > 1 && may_be_sharded(task_, table(t), ShardingKind::kReplicate);
+  }
+  /// Whether a group keeps a table from others, which might come to where it is in no way.
+  [[nodiscard]] bool is_apart(std::size_t t) const {
+    return !apart_.empty() && !apart_.groups_of(t).empty();
   }
   /// Whether rules let a table be on all devices of a place.
   [[nodiscard]] bool may_be_at(std::size_t t, Way way, int place) const {
@@ -187,7 +193,7 @@ class Carrier {
     const Table& before = holders_.running().task.tables[running];
     const Table& now = table(t);
     if (now.rows < before.rows || now.rules.kinds != before.rules.kinds ||
-        now.rules.limit_splits()) {
+        now.rules.limit_splits() || is_apart(t)) {
       return std::nullopt;
     }
     CarriedTable kept;
@@ -299,6 +305,7 @@ class Carrier {
   const RunningHolders& holders_;
   const Task& task_;
   CarryOptions options_;
+  ApartTables apart_;
   std::vector<std::vector<HeldSlice>> running_;  ///< [tables of the running plan]
 };
 

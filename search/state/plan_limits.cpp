@@ -60,7 +60,8 @@ class EqualWidths final : public PlanLimit {
   }
 };
 
-/// Tables that groups keep apart have no device in common. They have slices on devices alone.
+/// Tables that groups keep apart have no device in common. Their slices have blocks on all devices
+/// of their places, and are never on all devices.
 class TablesApart final : public PlanLimit {
  public:
   [[nodiscard]] bool concerns(const PlanState& state) const override {
@@ -73,16 +74,27 @@ class TablesApart final : public PlanLimit {
   [[nodiscard]] bool allows_there(const PlanState& state, const Edit& edit,
                                   const StateSlice& slice) const override {
     const TableWays& ways = state.ways();
-    if (!ways.is_on_device(slice.way) || !ways.any_apart(slice.table)) return true;
+    if (slice.way == Way::kReplica || !ways.any_apart(slice.table)) return true;
+    const int first = slice.place * ways.group(slice.way);
+    const int end = first + ways.group(slice.way);
     const auto is_apart = [&](const StateSlice& other) {
-      return other.table != slice.table && other.place == slice.place &&
-             ways.is_on_device(other.way) && ways.apart(slice.table, other.table);
+      if (other.table == slice.table || other.way == Way::kReplica) return false;
+      const int group = ways.group(other.way);
+      return other.place * group < end && first < (other.place + 1) * group &&
+             ways.apart(slice.table, other.table);
+    };
+    const auto are_none_at = [&](Way way, int place) {
+      return std::ranges::none_of(state.at(way, place), [&](int id) {
+        return is_apart(state.slice(id)) && !leaves(edit, id);
+      });
     };
     const auto are_none = [&](Way way) {
-      return !ways.is_on_device(way) ||
-             std::ranges::none_of(state.at(way, slice.place), [&](int id) {
-               return is_apart(state.slice(id)) && !leaves(edit, id);
-             });
+      if (ways.is_everywhere(way)) return true;
+      const int group = ways.group(way);
+      for (int place = first / group; place * group < end; ++place) {
+        if (!are_none_at(way, place)) return false;
+      }
+      return true;
     };
     return std::ranges::none_of(edit.in, is_apart) && std::ranges::all_of(ways.list(), are_none);
   }

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <limits>
 #include <set>
@@ -163,6 +164,146 @@ TEST(Groups, PartsOfTablesThatAreKeptApartMayMeetEachOther) {
   expect_keeps_rules(task, result);
   ASSERT_TRUE(result.plan);
   EXPECT_GE(result.plan->slices.size(), 4U);
+}
+
+/// Few tables, of which some have many lookups and few columns, and groups keep these apart.
+Task task_of_heavy_apart_tables(std::uint64_t seed) {
+  Random random(seed, 59);
+  Task task;
+  task.devices = 4 + static_cast<int>(random.below(13));
+  task.devices_per_node = 2 << random.below(4);
+  const std::size_t heavy = 2 + random.below(3);
+  const std::size_t tables = heavy + 1 + random.below(5);
+  for (std::size_t t = 0; t < tables; ++t) {
+    Table& table = task.tables.emplace_back();
+    table.rows = 1 + static_cast<std::int64_t>(std::exp(16.0 * random.uniform()));
+    table.dim = 4 << random.below(t < heavy ? 3 : 5);
+    table.pooling_factor = t < heavy ? 20.0 + 100.0 * random.uniform() : 1.0;
+    table.access_histogram[6] = 1.0;
+  }
+  task.exchange.deduplicate_by_table = random.below(3) == 0;
+  const double share = static_cast<double>(total_bytes(task)) / task.devices;
+  task.memory_bytes = 1 + static_cast<std::int64_t>(share * (1.1 + 4.0 * random.uniform()));
+  std::vector<int> all_heavy;
+  for (std::size_t t = 0; t < heavy; ++t) all_heavy.push_back(static_cast<int>(t));
+  task.groups = {{.tables = all_heavy, .keep = Keep::kApart}};
+  add_random_groups(task, random.below(3), random);
+  return task;
+}
+
+/// The task, of which plans have tables of groups in columns alone.
+Task with_grouped_tables_in_columns(Task task) {
+  for (const TableGroup& group : task.groups) {
+    for (const int table : group.tables) {
+      task.tables[static_cast<std::size_t>(table)].rules.kinds = {ShardingKind::kTable,
+                                                                  ShardingKind::kColumn};
+    }
+  }
+  return task;
+}
+
+/// Whether some table of a group is cut by rows.
+bool has_grouped_blocks(const Task& task, const Plan& plan) {
+  return std::ranges::any_of(plan.slices, [&](const TableSlice& slice) {
+    return slice.rows < task.tables[static_cast<std::size_t>(slice.table)].rows &&
+           std::ranges::any_of(task.groups, [&](const TableGroup& group) {
+             return std::ranges::count(group.tables, slice.table) > 0;
+           });
+  });
+}
+
+TEST(Groups, HeavyTablesThatAreKeptApartAreInRowBlocks) {
+  Task task{.tables = testing::equal_tables(3, 1'000'000, 16, 80.0),
+            .devices = 16,
+            .memory_bytes = 1'000'000'000,
+            .groups = {{.tables = {0, 1, 2}, .keep = Keep::kApart}}};
+  for (const int node : {4, 8, 16}) {
+    task.devices_per_node = node;
+    const Planner planner(builtin_weights(), {.threads = 1});
+    const PlanResult result = planner.plan(task);
+    expect_keeps_rules(task, result);
+    ASSERT_TRUE(result.plan);
+    EXPECT_TRUE(has_grouped_blocks(task, *result.plan));
+    const PlanResult in_columns = planner.plan(with_grouped_tables_in_columns(task));
+    EXPECT_LT(result.cost.cost_ms, 0.8 * in_columns.cost.cost_ms);
+  }
+}
+
+TEST(Groups, RowBlocksOfTablesThatAreKeptApartMakeNoPlanDearer) {
+  const Planner planner(builtin_weights(), {.threads = 1});
+  int in_blocks = 0;
+  const std::uint64_t tasks = drawn_tasks(60);
+  for (const std::uint64_t seed : testing::Seeds(tasks)) {
+    const Task task = task_of_heavy_apart_tables(seed);
+    const PlanResult result = planner.plan(task);
+    expect_keeps_rules(task, result);
+    if (result.plan) in_blocks += has_grouped_blocks(task, *result.plan) ? 1 : 0;
+    if (task.exchange.deduplicate_by_table) continue;  // Other starts.
+    const PlanResult in_columns = planner.plan(with_grouped_tables_in_columns(task));
+    if (!in_columns.plan) continue;
+    ASSERT_TRUE(result.plan);
+    EXPECT_LE(result.cost.cost_ms, in_columns.cost.cost_ms);
+  }
+  EXPECT_GE(in_blocks, static_cast<int>(tasks / 4));
+}
+
+// No device has room for half of a table, which has four columns.
+TEST(Groups, TablesThatFitInRowBlocksAloneMayBeKeptApart) {
+  Task task{.tables = testing::equal_tables(3, 100'000, 4),
+            .devices = 6,
+            .memory_bytes = 100'000 * 4 * 4 * 2 / 3,
+            .groups = {{.tables = {0, 1, 2}, .keep = Keep::kApart}}};
+  const Planner planner(builtin_weights(), {.threads = 1});
+  const PlanResult result = planner.plan(task);
+  expect_keeps_rules(task, result);
+  ASSERT_TRUE(result.plan);
+  EXPECT_EQ(result.plan->slices.size(), 6U);
+  // Two blocks of a fourth table would meet others.
+  task.tables.push_back(task.tables.front());
+  task.groups.front().tables.push_back(3);
+  expect_keeps_rules(task, planner.plan(task));
+  EXPECT_FALSE(planner.plan(task).plan);
+}
+
+TEST(Groups, ReplanningKeepsRowBlocksOfTablesApart) {
+  const Planner planner(builtin_weights(), {.effort = Effort::kFast, .threads = 1});
+  int in_blocks = 0;
+  for (const std::uint64_t seed : testing::Seeds(drawn_tasks(30))) {
+    Task task = task_of_heavy_apart_tables(seed);
+    Task before = task;
+    if (seed % 2 == 0) before.groups.clear();
+    if (seed % 3 == 0) task.devices += 2;
+    const PlanResult running = planner.plan(before);
+    if (!running.plan) continue;
+    ReplanRequest request;
+    if (seed % 5 < 3) request.most_moved_bytes = total_bytes(task);
+    const ReplanResult result = planner.replan(task, {before, *running.plan}, request);
+    expect_keeps_rules(task, result.result);
+    if (!result.result.plan) continue;
+    in_blocks += has_grouped_blocks(task, *result.result.plan) ? 1 : 0;
+  }
+  EXPECT_GT(in_blocks, 0);
+}
+
+// Their blocks are in none of our ways, and on a device in common.
+TEST(Groups, ReplanningMovesUnevenBlocksOfTablesThatAreNowKeptApart) {
+  using enum ShardingKind;
+  Task before{
+      .tables = testing::equal_tables(2, 10'000, 16), .devices = 8, .memory_bytes = 10'000'000};
+  before.devices_per_node = 4;
+  for (Table& table : before.tables)
+    table.rules.kinds = {kTable, kColumn, kTableRow, kGrid, kPartRow};
+  const Plan running{.slices = {{0, 0, 16, 0, 6000},
+                                {0, 0, 16, 6000, 4000},
+                                {1, 0, 16, 0, 3000},
+                                {1, 0, 16, 3000, 7000}},
+                     .shards = {{0}, {1, 2}, {3}, {}, {}, {}, {}, {}}};
+  Task task = before;
+  task.groups = {{.tables = {0, 1}, .keep = Keep::kApart}};
+  const Planner planner(builtin_weights(), {.threads = 1});
+  const ReplanResult result = planner.replan(task, {before, running}, {});
+  expect_keeps_rules(task, result.result);
+  EXPECT_TRUE(result.result.plan);
 }
 
 TEST(Groups, PlansInBatchesAndWhatIfsAreTheSame) {

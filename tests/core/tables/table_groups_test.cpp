@@ -17,6 +17,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using testing::message_of;
+using ::testing::UnorderedElementsAre;
 
 /// "a", "b", ... of 8 columns on three devices.
 Task lettered_tables(std::size_t tables) {
@@ -134,8 +135,25 @@ TEST(TableGroups, ImplyRulesOfTheirTables) {
   EXPECT_FALSE(with.tables[2].rules.no_split);
   EXPECT_THAT(with.tables[0].rules.kinds, ElementsAre(kTable, kColumn));
   EXPECT_THAT(with.tables[1].rules.kinds, ElementsAre(kColumn));
-  EXPECT_THAT(with.tables[2].rules.kinds, ElementsAre(kTable, kColumn));
+  EXPECT_THAT(with.tables[2].rules.kinds, ElementsAre(kTable, kColumn, kPartRow));
   EXPECT_EQ(with.tables[3].rules, TableRules{});
+}
+
+TEST(TableGroups, ImplyThatTablesThatAreKeptApartAreNotOnAllDevices) {
+  using enum ShardingKind;
+  Task task = lettered_tables(3);
+  task.groups = {apart({0, 1}), apart({1, 2})};
+  task.devices = 2 * task.devices_per_node;
+  task.tables[2].rules.kinds = {kRow, kTable, kPartRow};
+  const Task of_nodes = with_rules_of_groups(task);
+  for (const std::size_t t : {0U, 1U}) {
+    EXPECT_THAT(of_nodes.tables[t].rules.kinds,
+                UnorderedElementsAre(kTable, kColumn, kTableRow, kGrid, kPartRow));
+  }
+  EXPECT_THAT(of_nodes.tables[2].rules.kinds, UnorderedElementsAre(kTable, kPartRow));
+  task.devices = task.devices_per_node;  // A node has all.
+  EXPECT_THAT(with_rules_of_groups(task).tables[0].rules.kinds,
+              UnorderedElementsAre(kTable, kColumn, kPartRow));
 }
 
 TEST(TableGroups, NumbersWithGroupsDoNotDependOnOrder) {
