@@ -353,6 +353,8 @@ PlanResult Planner::Impl::plan_anew(const Task& stated, const PlanRequest& reque
     result.stats.search_ms += (*start)->stats.search_ms;
     add_work(result.stats, (*start)->stats);
   }
+  // The published search has run there.
+  if (in_columns) result.stats.backend = in_columns->stats.backend;
   return result;
 }
 

@@ -87,7 +87,8 @@ GroupProblem membership_problem_of(const Task& task, const TableGroup& group) {
     if (!may_be_in_columns(task, of)) {
       return label_of(task, table) + " may by its rule kinds only be sharded as " +
              listed_names(of.rules.kinds) +
-             ", but tables of groups are whole or in slices of columns; allow the kind table or "
+             ", but tables of groups have to be allowed whole or in slices; allow the kind table "
+             "or "
              "column, or take it out of the group";
     }
   }

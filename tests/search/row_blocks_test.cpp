@@ -66,7 +66,9 @@ void expect_cut_as_torchrec_cuts(const Plan& plan, const Task& task) {
     // On all devices, a node, or a part of one.
     const int groups[] = {task.devices, 8, 4, 2};
     const auto of_group = std::ranges::find_if(groups, [&, &of_columns = of_columns](int group) {
-      const bool is_part = group < 8 && first + group <= task.devices;
+      const int node = task.devices_per_node;
+      const bool is_part = first + group <= task.devices && group < node &&
+                           first / node == (first + group - 1) / node;
       return (task.devices % group == 0 || is_part) && first % group == 0 &&
              of_columns.begin()->rows == (table.rows + group - 1) / group;
     });

@@ -63,7 +63,7 @@ TEST(TableGroups, ErrorsNameGroupTablesAndRemedy) {
                    task.tables[1].rules.kinds = {ShardingKind::kRow, ShardingKind::kReplicate};
                  }),
       "a.json: group 0: table 1 ('b') may by its rule kinds only be sharded as row, "
-      "replicate, but tables of groups are whole or in slices of columns; allow the kind "
+      "replicate, but tables of groups have to be allowed whole or in slices; allow the kind "
       "table or column, or take it out of the group");
 }
 
