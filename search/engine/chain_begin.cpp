@@ -75,10 +75,11 @@ void Chain::run_more_rungs(const StopCondition& stop) {
   prices_.weigh_memory(1.0);
   // A plan that has improved since would keep rungs out that are worth as much once they improve.
   replace_all(std::move(ladder_->slices));
-  current_ms_ = ladder_->cost_ms;
+  const double before_ms = current_ms_ = ladder_->cost_ms;
   try_more_rungs(stop);
   ladder_.reset();
-  settle_start(stop);
+  // Else the start has been settled before.
+  if (current_ms_ == kNone || current_ms_ < before_ms) settle_start(stop);
 }
 
 bool Chain::build_replicas(std::size_t count) {
