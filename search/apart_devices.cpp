@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <queue>
 #include <set>
 #include <tuple>
@@ -13,6 +14,7 @@
 #include "core/base/step_budget.h"
 #include "core/tables/table_groups.h"
 #include "core/tables/table_rules.h"
+#include "search/taken_devices.h"
 
 namespace neuroshard {
 namespace {
@@ -49,7 +51,7 @@ class DevicesOfApartTables {
         apart_(task),
         rooms_(even_rooms_bytes(task)),
         free_(rooms_),
-        taken_(apart_.groups(), DeviceSet(rooms_.size())),
+        taken_(apart_, rooms_.size()),
         budget_(kMostSteps, stop) {
     for (std::size_t t = 0; t < task.tables.size(); ++t) {
       if (apart_.groups_of(t).empty()) continue;
@@ -81,10 +83,7 @@ class DevicesOfApartTables {
   static constexpr std::size_t kNone = SIZE_MAX;
 
   [[nodiscard]] bool is_free(const ApartTable& one, std::size_t device) const {
-    return one.allowed.contains(device) &&
-           std::ranges::none_of(apart_.groups_of(one.table), [&](std::uint32_t group) {
-             return taken_[group].contains(device);
-           });
+    return one.allowed.contains(device) && !taken_.is_taken(one.table, device);
   }
 
   /// The first from `from` to before `end` that is free for a table; kNone if there is none, or the
@@ -96,7 +95,7 @@ class DevicesOfApartTables {
       std::uint64_t free = one.allowed.word(w);
       if (w == from / 64) free &= ~std::uint64_t{0} >> (from % 64);
       for (std::size_t g = 0; g < groups.size() && free != 0; ++g)
-        free &= ~taken_[groups[g]].word(w);
+        free &= ~taken_.of_group(groups[g]).word(w);
       if (free == 0) continue;
       const std::size_t device = w * 64 + static_cast<std::size_t>(std::countl_zero(free));
       return device < end ? device : kNone;
@@ -105,7 +104,7 @@ class DevicesOfApartTables {
   }
 
   void give(ApartTable& one, std::size_t device) {
-    for (const std::uint32_t group : apart_.groups_of(one.table)) taken_[group].insert(device);
+    taken_.take(one.table, device);
     one.devices.push_back(static_cast<int>(device));
     one.room += rooms_[device];
   }
@@ -120,7 +119,7 @@ class DevicesOfApartTables {
       if (without == tables_.end()) return true;
       std::rotate(tables_.begin(), without, without + 1);
       free_ = rooms_;
-      taken_.assign(apart_.groups(), DeviceSet(rooms_.size()));
+      taken_ = TakenDevices(apart_, rooms_.size());
       for (ApartTable& one : tables_) {
         one.devices.clear();
         one.room = 0;
@@ -200,7 +199,7 @@ class DevicesOfApartTables {
   std::vector<std::int64_t> rooms_;
   std::vector<std::int64_t> free_;
   std::set<std::pair<std::int64_t, std::size_t>> by_room_;  ///< Bytes free, negated; device.
-  std::vector<DeviceSet> taken_;                            ///< [groups]
+  TakenDevices taken_;
   std::vector<ApartTable> tables_;
   StepBudget budget_;
 };

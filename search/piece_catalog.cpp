@@ -65,7 +65,7 @@ PieceCatalog::PieceCatalog(const Task& task, int table_features, const BundledTa
   const Table* previous = nullptr;
   for (const std::uint32_t index : by_kind) {
     const Table& table = task.tables[index];
-    const bool of_its_own = !apart.empty() && !apart.groups_of(index).empty();
+    const bool of_its_own = !apart.groups_of(index).empty();
     if (!of_its_own && previous != nullptr && kind_of(*previous) == kind_of(table)) {
       whole_[index] = whole_[static_cast<std::size_t>(previous - task.tables.data())];
       continue;

@@ -38,6 +38,13 @@ constexpr int kMostLaunches = 2;
 // Kept at hand beside the planner's own.
 constexpr std::size_t kMostOtherSettings = 8;
 
+/// `complete`, `stats`: of the search of a start.
+void add_work_of_start(bool complete, const SearchStats& stats, PlanResult& result) {
+  result.complete = result.complete && complete;
+  result.stats.search_ms += stats.search_ms;
+  add_work(result.stats, stats);
+}
+
 double milliseconds_since(Clock::time_point start) {
   return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
 }
@@ -245,11 +252,9 @@ void Planner::Impl::add_work_of_plainer_task(const Task& task, const PlanOutcome
                                   plainer.error().what());
     return;
   }
-  result.complete = result.complete && plainer->complete;
-  result.stats.search_ms += plainer->stats.search_ms;
   SearchStats stats = plainer->stats;
   stats.warning.clear();  // It speaks of the place where that was planned.
-  add_work(result.stats, stats);
+  add_work_of_start(plainer->complete, stats, result);
 }
 
 namespace {
@@ -347,14 +352,11 @@ PlanResult Planner::Impl::plan_anew(const Task& stated, const PlanRequest& reque
   if (in_columns && in_columns->plan) starts.plainer.push_back(&*in_columns->plan);
   PlanResult result = plan_by_portfolio(planned, request, starts, effort, team_of_plan);
   if (plainer) add_work_of_plainer_task(task, *plainer, result);
-  for (std::optional<PlanResult>* const start : {&in_hbm, &in_columns}) {
-    if (!*start) continue;
-    result.complete = result.complete && (*start)->complete;
-    result.stats.search_ms += (*start)->stats.search_ms;
-    add_work(result.stats, (*start)->stats);
+  if (in_hbm) add_work_of_start(in_hbm->complete, in_hbm->stats, result);
+  if (in_columns) {
+    add_work_of_start(in_columns->complete, in_columns->stats, result);
+    result.stats.backend = in_columns->stats.backend;  // The published search has run there.
   }
-  // The published search has run there.
-  if (in_columns) result.stats.backend = in_columns->stats.backend;
   return result;
 }
 

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cstddef>
 #include <limits>
-#include <numeric>
 #include <utility>
 #include <vector>
 
+#include "core/base/count_up.h"
 #include "core/tables/table_rules.h"
 #include "neuroshard/error.h"
 #include "search/state/running_holders.h"
@@ -42,9 +42,9 @@ Task without_dear_replicas(const Task& task, const RunningPlan& running, std::in
 }  // namespace
 
 ChangesAsOne::ChangesAsOne(const Task& task, const Plan& plan)
-    : first_{task, plan, {}}, first_devices_(static_cast<std::size_t>(task.devices)), task_(task) {
-  std::iota(first_devices_.begin(), first_devices_.end(), 0);
-}
+    : first_{task, plan, {}},
+      first_devices_(count_up<int>(static_cast<std::size_t>(task.devices))),
+      task_(task) {}
 
 void ChangesAsOne::add(const Changed& changed, const ReplanRequest& request,
                        const ReplanResult& replanned) {

@@ -16,6 +16,7 @@
 #include "bench/markdown_table.h"
 #include "bench/statistics.h"
 #include "bench/stopwatch.h"
+#include "core/base/count_up.h"
 #include "core/base/message_text.h"
 #include "core/base/random.h"
 #include "neuroshard/error.h"
@@ -133,8 +134,7 @@ void limit_nodes(Task& task, double, Random& random) {
 
 /// By size, the smallest first.
 std::vector<int> tables_by_size(const Task& task) {
-  std::vector<int> tables(task.tables.size());
-  std::iota(tables.begin(), tables.end(), 0);
+  std::vector<int> tables = count_up<int>(task.tables.size());
   std::ranges::stable_sort(tables, {}, [&](int table) {
     return task.tables[static_cast<std::size_t>(table)].size_bytes();
   });

@@ -4,12 +4,12 @@
 #include <array>
 #include <limits>
 #include <nlohmann/json.hpp>
-#include <numeric>
 
 #include "bench/inputs/random_comm.h"
 #include "bench/machine/proc_files.h"
 #include "bench/statistics.h"
 #include "bench/stopwatch.h"
+#include "core/base/count_up.h"
 #include "core/base/random.h"
 #include "weights/files/json_reader.h"
 
@@ -25,8 +25,7 @@ std::int64_t as_signed(std::uint64_t value) { return static_cast<std::int64_t>(v
 Task drawn_task(std::span<const Table> tables, int count, int devices, std::uint64_t seed) {
   constexpr std::array kDims = {4, 8, 16, 32, 64, 128};
   Random random(seed);
-  std::vector<std::size_t> deck(tables.size());
-  std::iota(deck.begin(), deck.end(), 0U);
+  std::vector<std::size_t> deck = count_up<std::size_t>(tables.size());
   Task task{.devices = devices};
   std::int64_t total = 0;
   std::int64_t largest = 0;

@@ -1,9 +1,9 @@
 #include "bench/training/training_runs.h"
 
 #include <algorithm>
-#include <numeric>
 #include <utility>
 
+#include "core/base/count_up.h"
 #include "neuroshard/error.h"
 #include "weights/collection/collect_samples.h"
 #include "weights/training/comm_trainee.h"
@@ -21,11 +21,9 @@ CommSamples draw_comm_samples(int devices, std::size_t count) {
 }
 
 training::Split split_of(std::size_t samples, std::size_t most_training) {
-  std::vector<std::uint32_t> numbers(samples);
-  std::iota(numbers.begin(), numbers.end(), 0U);
   Random random(kSeed);
   training::Split split;
-  training::deal_out(std::move(numbers), "samples", random, split);
+  training::deal_out(count_up<std::uint32_t>(samples), "samples", random, split);
   if (most_training < split.train.size()) {
     split.train.resize(most_training);
     split.valid.resize(std::max<std::size_t>(1, most_training / 8));

@@ -20,9 +20,6 @@ class DeviceSet {
 
   void insert(std::size_t device) { words_[device / 64] |= bit(device); }
   void erase(std::size_t device) { words_[device / 64] &= ~bit(device); }
-  void insert(const DeviceSet& others) {
-    for (std::size_t w = 0; w < words_.size(); ++w) words_[w] |= others.words_[w];
-  }
   void keep_those_in(const DeviceSet& other) {
     for (std::size_t w = 0; w < words_.size(); ++w) words_[w] &= other.words_[w];
   }

@@ -53,23 +53,14 @@ JoinedTables tables_kept_together(const Task& task) {
   return sets;
 }
 
-/// Whether a table of such a group may be of a kind that does not put it on all devices, where it
-/// would meet all others: as is what lies on the devices of a node, if that has all.
+/// Whether a table of such a group may be of a kind: of none that puts it on all devices, where it
+/// would meet all others. A node may have all.
 bool may_be_in_group(const Task& task, Keep keep, ShardingKind kind) {
-  switch (kind) {
-    case ShardingKind::kTable:
-    case ShardingKind::kColumn:
-      return true;
-    case ShardingKind::kPartRow:
-      return keep == Keep::kApart;
-    case ShardingKind::kTableRow:
-    case ShardingKind::kGrid:
-      return keep == Keep::kApart && task.devices > task.devices_per_node;
-    case ShardingKind::kRow:
-    case ShardingKind::kReplicate:
-      break;
-  }
-  return false;
+  using enum ShardingKind;
+  if (kind == kTable || kind == kColumn) return true;
+  const bool on_nodes =
+      task.devices > task.devices_per_node && (kind == kTableRow || kind == kGrid);
+  return keep == Keep::kApart && (kind == kPartRow || on_nodes);
 }
 
 GroupProblem membership_problem_of(const Task& task, const TableGroup& group) {
@@ -88,8 +79,7 @@ GroupProblem membership_problem_of(const Task& task, const TableGroup& group) {
       return label_of(task, table) + " may by its rule kinds only be sharded as " +
              listed_names(of.rules.kinds) +
              ", but tables of groups have to be allowed whole or in slices; allow the kind table "
-             "or "
-             "column, or take it out of the group";
+             "or column, or take it out of the group";
     }
   }
   if (group.tables.size() >= 2) return std::nullopt;

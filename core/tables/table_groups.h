@@ -55,7 +55,8 @@ class ApartTables {
   [[nodiscard]] std::size_t groups() const { return groups_; }
   /// Numbers of the groups that keep `table` from others, ascending.
   [[nodiscard]] const std::vector<std::uint32_t>& groups_of(std::size_t table) const {
-    return groups_of_[table];
+    static const std::vector<std::uint32_t> none;
+    return empty() ? none : groups_of_[table];
   }
   /// Whether a group keeps `a` from `b`, which are two tables.
   [[nodiscard]] bool apart(std::size_t a, std::size_t b) const {

@@ -82,14 +82,15 @@ void LadderStart::report(const Portfolio::Consider& consider) {
 
 std::optional<Plan> LadderStart::second() const {
   if (!chain_ || chain_->settled_rungs().empty()) return std::nullopt;
-  const auto cost_ms = [](const Chain::Settled* rung) { return rung->cost_ms; };
-  std::vector<const Chain::Settled*> rungs;
-  for (const Chain::Settled& rung : chain_->settled_rungs()) rungs.push_back(&rung);
-  std::ranges::stable_sort(rungs, {}, cost_ms);
-  for (const Chain::Settled* const rung : rungs) {
-    if (rung->rung != rungs.front()->rung) return canonical_.plan_of_listed(rung->plan);
+  const std::vector<Chain::Settled>& rungs = chain_->settled_rungs();
+  const std::size_t first = std::ranges::min_element(rungs, {}, &Chain::Settled::cost_ms)->rung;
+  const Chain::Settled* second = nullptr;
+  for (const Chain::Settled& rung : rungs) {
+    if (rung.rung == first) continue;
+    if (second == nullptr || rung.cost_ms < second->cost_ms) second = &rung;
   }
-  return std::nullopt;
+  if (second == nullptr) return std::nullopt;
+  return canonical_.plan_of_listed(second->plan);
 }
 
 void LadderStart::add_work_to(SearchStats& stats) const {

@@ -13,7 +13,7 @@
 
 namespace neuroshard {
 
-/// Cuts and places everything anew, as a WayLadder says: what all effort begins with.
+/// Cuts and places everything anew, as a WayLadder says. All efforts begin with it.
 class LadderStart {
  public:
   /// Borrows `portfolio`.

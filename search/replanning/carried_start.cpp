@@ -7,12 +7,12 @@
 #include <functional>
 #include <limits>
 #include <map>
-#include <numeric>
 #include <optional>
 #include <set>
 #include <tuple>
 #include <utility>
 
+#include "core/base/count_up.h"
 #include "core/base/random.h"
 #include "core/tables/host_shares.h"
 #include "core/tables/table_rules.h"
@@ -294,9 +294,7 @@ void renumber(PlanState& state, const BundledTask& bundled, const std::vector<in
 std::vector<Plan> CarriedStart::plans(std::span<const CarriedTable> tables) const {
   std::vector<Plan> plans = StartMaker(*this, tables).run();
   if (const Task& task = moves.holders.task(); task.devices == 1) {
-    Plan whole{.slices = whole_tables(task), .shards = {std::vector<int>(task.tables.size())}};
-    std::iota(whole.shards.front().begin(), whole.shards.front().end(), 0);
-    plans.push_back(std::move(whole));
+    plans.push_back({.slices = whole_tables(task), .shards = {count_up<int>(task.tables.size())}});
   }
   return plans;
 }

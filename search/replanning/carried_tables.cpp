@@ -46,10 +46,6 @@ class Carrier {
     if (way != Way::kReplica) return most_slices(t, way) > 0;
     return task_.devices > 1 && may_be_sharded(task_, table(t), ShardingKind::kReplicate);
   }
-  /// Whether a group keeps a table from others, which might come to where it is in no way.
-  [[nodiscard]] bool is_apart(std::size_t t) const {
-    return !apart_.empty() && !apart_.groups_of(t).empty();
-  }
   /// Whether rules let a table be on all devices of a place.
   [[nodiscard]] bool may_be_at(std::size_t t, Way way, int place) const {
     return neuroshard::may_be_at(task_, table(t), allowed_devices(table(t).rules, task_),
@@ -192,8 +188,9 @@ class Carrier {
                                                           std::size_t running) const {
     const Table& before = holders_.running().task.tables[running];
     const Table& now = table(t);
+    // Tables that groups keep apart might meet where one is in no way.
     if (now.rows < before.rows || now.rules.kinds != before.rules.kinds ||
-        now.rules.limit_splits() || is_apart(t)) {
+        now.rules.limit_splits() || !apart_.groups_of(t).empty()) {
       return std::nullopt;
     }
     CarriedTable kept;

@@ -24,8 +24,8 @@ namespace {
 
 // A plan that is made anew moves much of all tables; below these shares of them it is not looked
 // for. Where bytes are stated, plans within more of them should not be dearer.
-constexpr std::int64_t kLeastShareForNewPlan = 2;  // 1 / 2
-constexpr std::int64_t kLeastStatedShareForNewPlan = 8;
+constexpr std::int64_t kLeastShareForNewPlan = 2;        // 1 / 2
+constexpr std::int64_t kLeastStatedShareForNewPlan = 8;  // 1 / 8
 
 // It takes a copy for each device to get a replica back, and tables that are added later often find
 // no bytes for theirs. So a plan that drops some that are dear to get back has to cost so much less

@@ -41,7 +41,7 @@ DeviceFilling::DeviceFilling(const std::vector<RoomTable>& tables, const ChosenW
     const RoomTable& table = tables[i];
     if (ways[i] >= table.cuts.size()) continue;
     const ColumnCut& cut = table.cuts[ways[i]];
-    const bool grouped = !apart.empty() && !apart.groups_of(table.table).empty();
+    const bool grouped = !apart.groups_of(table.table).empty();
     const bool any_slices = table.most_slices >= static_cast<std::size_t>(cut.units);
     // A unit less can be more halves.
     const bool grows =

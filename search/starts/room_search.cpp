@@ -9,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "core/base/device_set.h"
 #include "core/base/step_budget.h"
 #include "core/plans/equal_blocks.h"
 #include "core/tables/host_shares.h"
@@ -17,6 +16,7 @@
 #include "search/canonical_task.h"
 #include "search/starts/device_filling.h"
 #include "search/starts/room_ways.h"
+#include "search/taken_devices.h"
 
 namespace neuroshard {
 namespace {
@@ -32,52 +32,6 @@ constexpr std::size_t kMostPlaces = std::size_t{1} << 22;
 
 // All that is dealt out makes devices most alike; more is packed where memory is tight.
 constexpr std::array kDealtShares = {1.0, 0.3, 0.1, 0.0};
-
-/// Devices that hold tables which are on several at once, and that groups keep from others.
-class TakenDevices {
- public:
-  TakenDevices(const ApartTables& apart, std::size_t devices) : apart_(apart), devices_(devices) {}
-
-  [[nodiscard]] bool any() const { return !by_group_.empty(); }
-  /// None of them may hold `table`.
-  [[nodiscard]] DeviceSet kept_from(const RoomTable& table) const {
-    DeviceSet taken(devices_);
-    if (!any()) return taken;
-    for (const std::uint32_t group : apart_.groups_of(table.table)) taken.insert(by_group_[group]);
-    return taken;
-  }
-  /// False: others have taken one of them.
-  [[nodiscard]] bool take(const RoomTable& table, const Spread& spread) {
-    if (apart_.empty() || apart_.groups_of(table.table).empty()) return true;
-    const DeviceSet taken = kept_from(table);
-    if (!any()) by_group_.assign(apart_.groups(), taken);
-    for (std::size_t i = 0; i < spread.bytes.size(); ++i) {
-      const std::size_t device = spread.first_device + i;
-      if (taken.contains(device)) return false;
-      for (const std::uint32_t group : apart_.groups_of(table.table)) {
-        by_group_[group].insert(device);
-      }
-    }
-    return true;
-  }
-  /// `tables` without the devices that they are kept from.
-  [[nodiscard]] std::vector<RoomTable> beside(std::vector<RoomTable> tables) const {
-    for (RoomTable& table : tables) {
-      const DeviceSet taken = kept_from(table);
-      if (taken.empty()) continue;
-      for (std::size_t d = 0; d < devices_; ++d) {
-        table.devices[d] = table.devices[d] && !taken.contains(d);
-      }
-      table.holders = static_cast<std::size_t>(std::ranges::count(table.devices, true));
-    }
-    return tables;
-  }
-
- private:
-  const ApartTables& apart_;
-  std::size_t devices_;
-  std::vector<DeviceSet> by_group_;  ///< None as long as none are taken.
-};
 
 /// Chooses ways of all tables, until one has room for them.
 class RoomSearch {
@@ -132,17 +86,39 @@ void take_bytes(const Spread& spread, std::vector<std::int64_t>& rooms) {
   }
 }
 
+/// False: tables that groups keep from this one have taken some of these devices.
+bool take_devices(const RoomTable& table, const Spread& spread, TakenDevices& taken) {
+  for (std::size_t i = 0; i < spread.bytes.size(); ++i) {
+    const std::size_t device = spread.first_device + i;
+    if (taken.is_taken(table.table, device)) return false;
+    taken.take(table.table, device);
+  }
+  return true;
+}
+
+/// `tables` without devices that others have taken.
+std::vector<RoomTable> without_taken(const TakenDevices& taken, std::vector<RoomTable> tables) {
+  for (RoomTable& table : tables) {
+    for (std::size_t d = 0; d < table.devices.size(); ++d) {
+      table.devices[d] = table.devices[d] && !taken.is_taken(table.table, d);
+    }
+    table.holders = static_cast<std::size_t>(std::ranges::count(table.devices, true));
+  }
+  return tables;
+}
+
 /// Which of the table's spreads takes the fewest bytes, and leaves most beside them; null: none has
 /// room.
 const Spread* best_spread(const RoomTable& table, const std::vector<std::int64_t>& rooms,
-                          const DeviceSet& taken) {
+                          const TakenDevices& taken) {
   const Spread* best = nullptr;
   std::pair<std::int64_t, std::int64_t> least;
   for (const Spread& spread : table.spreads) {
     std::int64_t beside = std::numeric_limits<std::int64_t>::max();
     for (std::size_t i = 0; i < spread.bytes.size(); ++i) {
       const std::size_t device = spread.first_device + i;
-      beside = taken.contains(device) ? -1 : std::min(beside, rooms[device] - spread.bytes[i]);
+      if (taken.is_taken(table.table, device)) beside = -1;
+      beside = std::min(beside, rooms[device] - spread.bytes[i]);
       if (beside < 0) break;
     }
     const std::pair takes(spread.total_bytes(), -beside);
@@ -160,20 +136,22 @@ bool RoomSearch::fill(DeviceFilling::Order order, std::uint64_t most_steps) {
   StepBudget steps(limit, stop_);
   std::vector<std::int64_t> left = rooms_;
   TakenDevices taken(apart_, rooms_.size());
+  bool any_taken = false;
   bool are_apart = true;
   for (std::size_t t = 0; t < tables_.size(); ++t) {
     const std::size_t cuts = tables_[t].cuts.size();
     if (ways_[t] < cuts) continue;
     const Spread& spread = tables_[t].spreads[ways_[t] - cuts];
     take_bytes(spread, left);
-    are_apart = are_apart && taken.take(tables_[t], spread);
+    any_taken |= !apart_.groups_of(tables_[t].table).empty();
+    are_apart = are_apart && take_devices(tables_[t], spread, taken);
   }
   bool found = false;
-  if (steps.take(kStepsOfChoice + (taken.any() ? places : 0)) && are_apart &&
+  if (steps.take(kStepsOfChoice + (any_taken ? places : 0)) && are_apart &&
       std::ranges::min(left) >= 0) {
-    std::vector<RoomTable> beside;
-    if (taken.any()) beside = taken.beside(tables_);
-    DeviceFilling filling(taken.any() ? beside : tables_, ways_, std::move(left), apart_, order,
+    std::vector<RoomTable> others;
+    if (any_taken) others = without_taken(taken, tables_);
+    DeviceFilling filling(any_taken ? others : tables_, ways_, std::move(left), apart_, order,
                           steps);
     found = filling.run();
     if (found) units_ = filling.units();
@@ -193,10 +171,10 @@ bool RoomSearch::choose(std::int64_t most_bytes, std::size_t spread) {
     const std::size_t cuts = table.cuts.size();
     if (cuts == 0 || (spread > 0 && !table.spreads.empty())) {
       if (cuts > 0) --spread;
-      const Spread* const best = best_spread(table, left, taken.kept_from(table));
+      const Spread* const best = best_spread(table, left, taken);
       if (best != nullptr) {
         take_bytes(*best, left);
-        (void)taken.take(table, *best);
+        (void)take_devices(table, *best, taken);
       }
       // Where none has room, cuts may.
       const std::size_t otherwise = cuts == 0 ? 0 : cuts - 1;

@@ -47,8 +47,7 @@ TableWays::OfTable TableWays::ways_of(int table, bool is_bundle, const WayOption
     const bool deduplicated = form(way).deduplicated;
     if ((group > 1 && is_whole) || (deduplicated && (is_bundle || !deduplicates_))) continue;
     // Devices of a place are taken by tables that groups keep apart, with a block or without.
-    if (group > 1 && any_apart() && any_apart(table) && count_of_blocks(of.rows, group) < group)
-      continue;
+    if (group > 1 && any_apart(table) && count_of_blocks(of.rows, group) < group) continue;
     const bool needs_rows = group > 1 || deduplicated;
     if (own.only ? *own.only != way : needs_rows && !options_.rows) continue;
     const int most_slices = form(way).most_slices(task_, of, group);

@@ -84,7 +84,7 @@ class TableWays {
     return apart_.apart(static_cast<std::size_t>(a), static_cast<std::size_t>(b));
   }
   [[nodiscard]] bool any_apart() const { return !apart_.empty(); }
-  /// Whether a group keeps `table` from others, where any group does so.
+  /// Whether a group keeps `table` from others.
   [[nodiscard]] bool any_apart(int table) const {
     return !apart_.groups_of(static_cast<std::size_t>(table)).empty();
   }

@@ -1,10 +1,10 @@
 #include "tools/collecting/bandwidth_report.h"
 
 #include <algorithm>
-#include <numeric>
 #include <string>
 #include <vector>
 
+#include "core/base/count_up.h"
 #include "tools/text/text.h"
 
 namespace neuroshard::tools {
@@ -20,8 +20,7 @@ std::string beside_copy(double value, double copy) {
 // Tables of one dim, in random order, as many as are asked for and fit.
 std::vector<int> shard_of_level(std::span<const Table> tables, std::size_t base_tables,
                                 std::size_t level, const ComputeDrawOptions& draw, Random& random) {
-  std::vector<int> order(base_tables);
-  std::iota(order.begin(), order.end(), static_cast<int>(level * base_tables));
+  std::vector<int> order = count_up<int>(level * base_tables, (level + 1) * base_tables);
   shuffle(std::span(order), random);
   std::vector<int> shard;
   std::int64_t bytes = 0;

@@ -6,6 +6,7 @@
 #include <span>
 #include <variant>
 
+#include "core/base/count_up.h"
 #include "core/base/message_text.h"
 #include "core/tables/devices_text.h"
 #include "core/tables/exchange_fields.h"
@@ -63,8 +64,7 @@ std::string tables_text(const std::vector<Table>& tables, std::size_t derived) {
     text += "\naccess histograms: " + format_count(derived) + " of " + format_count(tables.size()) +
             " are computed from rows, pooling factor and a Zipf exponent, not measured\n";
   }
-  std::vector<std::size_t> order(tables.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::vector<std::size_t> order = count_up<std::size_t>(tables.size());
   const auto weight = [&](std::size_t i) {
     return have_dims ? tables[i].size_bytes() : tables[i].rows;
   };

@@ -5,6 +5,7 @@
 #include <functional>
 #include <numeric>
 
+#include "core/base/count_up.h"
 #include "core/base/message_text.h"
 #include "core/tables/host_shares.h"
 #include "neuroshard/waiting.h"
@@ -170,8 +171,7 @@ std::string figure_list(const PlanDocument& document, const std::optional<PlanBo
 std::string table_panel(const PlanDocument& document, const std::vector<double>& table_ms) {
   const std::vector<double> work = work_ms(document.cost);
   const double all_ms = std::accumulate(work.begin(), work.end(), 0.0);
-  std::vector<int> tables(table_ms.size());
-  std::iota(tables.begin(), tables.end(), 0);
+  std::vector<int> tables = count_up<int>(table_ms.size());
   std::ranges::stable_sort(tables, std::greater<>(),
                            [&](int table) { return table_ms[static_cast<std::size_t>(table)]; });
   if (tables.size() > kListedTables) tables.resize(kListedTables);

@@ -1,9 +1,9 @@
 #include <algorithm>
 #include <chrono>
-#include <numeric>
 #include <span>
 #include <vector>
 
+#include "core/base/count_up.h"
 #include "core/base/fingerprint.h"
 #include "core/tables/table_kind.h"
 #include "neuroshard/error.h"
@@ -117,8 +117,7 @@ int plan_many(const PlanCommand& command, OutputFormat format, const LoadedTasks
       bar_console.err_is_terminal = false;
     }
     ProgressBar progress(bar_console, "planning", loaded.tasks.size());
-    std::vector<std::size_t> all(loaded.tasks.size());
-    std::iota(all.begin(), all.end(), std::size_t{0});
+    const std::vector<std::size_t> all = count_up<std::size_t>(loaded.tasks.size());
     plan_in_chunks(command, planner, loaded, all, progress,
                    [&](std::size_t i, const PlanOutcome& outcome) {
                      end.count(outcome);

@@ -122,7 +122,7 @@ Split split_by_device_count(const training::CommRows& rows, std::uint64_t seed) 
   for (std::size_t set = 0; set < rows.sets(); ++set) {
     const std::size_t first = rows.first_of_set(set);
     const int devices = rows.devices(static_cast<std::uint32_t>(first));
-    training::deal_out(count_up<std::uint32_t>(rows.first_of_set(set + 1), first),
+    training::deal_out(count_up<std::uint32_t>(first, rows.first_of_set(set + 1)),
                        "communication samples of " + std::to_string(devices) + " devices", random,
                        split);
   }
