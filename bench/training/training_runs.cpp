@@ -8,7 +8,7 @@
 #include "weights/collection/collect_samples.h"
 #include "weights/training/comm_trainee.h"
 #include "weights/training/compute_trainee.h"
-#include "weights/training/training_backend.h"
+#include "weights/training/network_training.h"
 
 namespace neuroshard::bench {
 namespace {
@@ -33,65 +33,34 @@ training::Split split_of(std::size_t samples, std::size_t most_training) {
 
 using Backend = std::shared_ptr<const TrainingBackend>;
 
-TrainingOptions options_with(Backend backend) { return {.backend = std::move(backend)}; }
-
-class ComputeRun final : public TrainingRun {
+template <typename Trainee>
+class NetworkRun final : public TrainingRun {
  public:
-  ComputeRun(const ComputeSamples& samples, std::size_t most,
-             const training::MatrixKernels& kernels, int threads, Backend backend)
-      : options_(options_with(std::move(backend))),
-        split_(split_of(samples.size(), most)),
+  /// `make(samples, options, team, random)` makes the trainee, which may borrow `rows`.
+  template <typename Make>
+  NetworkRun(training::Split split, const char* network, int threads, Backend backend,
+             std::unique_ptr<const training::CommRows> rows, const Make& make)
+      : rows_(std::move(rows)),
+        options_{.backend = std::move(backend)},
         team_(threads),
-        random_(kSeed),
-        trainee_(samples, split_.train, {}, options_, kernels, team_, random_),
-        elsewhere_(training::take_over(trainee_, options_)),
-        loop_(trainee(), split_, "compute", options_, random_) {}
+        training_(std::move(split), network, options_, Random(kSeed),
+                  [&](std::span<const std::uint32_t> samples, Random& random) {
+                    return make(samples, options_, team_, random);
+                  }) {}
 
-  void run_epoch() override { loop_.run_epoch(); }
-  double validation_loss() override { return trainee().mean_loss(split_.valid); }
-  [[nodiscard]] std::size_t samples_per_epoch() const override { return split_.train.size(); }
+  void run_epoch() override { training_.loop().run_epoch(); }
+  double validation_loss() override {
+    return training_.trainee().mean_loss(training_.split().valid);
+  }
+  [[nodiscard]] std::size_t samples_per_epoch() const override {
+    return training_.split().train.size();
+  }
 
  private:
-  training::Trainee& trainee() { return elsewhere_ ? *elsewhere_ : trainee_; }
-
+  std::unique_ptr<const training::CommRows> rows_;
   TrainingOptions options_;
-  training::Split split_;
   ThreadTeam team_;
-  Random random_;
-  training::ComputeTrainee trainee_;
-  std::unique_ptr<training::Trainee> elsewhere_;
-  training::EpochLoop loop_;
-};
-
-class CommRun final : public TrainingRun {
- public:
-  CommRun(std::span<const CommSamples> sets, CommArchitecture architecture,
-          const std::vector<int>& hidden, std::size_t most, const training::MatrixKernels& kernels,
-          int threads, Backend backend)
-      : options_(options_with(std::move(backend))),
-        rows_(sets, architecture, training::CommPass::kForward),
-        split_(split_of(rows_.samples(), most)),
-        team_(threads),
-        random_(kSeed),
-        trainee_(rows_, split_.train, hidden, options_.loss, kernels, team_, random_),
-        elsewhere_(training::take_over(trainee_, options_)),
-        loop_(trainee(), split_, "forward", options_, random_) {}
-
-  void run_epoch() override { loop_.run_epoch(); }
-  double validation_loss() override { return trainee().mean_loss(split_.valid); }
-  [[nodiscard]] std::size_t samples_per_epoch() const override { return split_.train.size(); }
-
- private:
-  training::Trainee& trainee() { return elsewhere_ ? *elsewhere_ : trainee_; }
-
-  TrainingOptions options_;
-  training::CommRows rows_;
-  training::Split split_;
-  ThreadTeam team_;
-  Random random_;
-  training::CommTrainee trainee_;
-  std::unique_ptr<training::Trainee> elsewhere_;
-  training::EpochLoop loop_;
+  training::NetworkTraining<Trainee> training_;
 };
 
 }  // namespace
@@ -123,18 +92,30 @@ std::unique_ptr<TrainingRun> make_training_run(const std::string& network, const
                                                const training::MatrixKernels& kernels, int threads,
                                                std::shared_ptr<const TrainingBackend> backend) {
   if (network == "compute") {
-    return std::make_unique<ComputeRun>(set.compute, most_samples, kernels, threads,
-                                        std::move(backend));
+    return std::make_unique<NetworkRun<training::ComputeTrainee>>(
+        split_of(set.compute.size(), most_samples), "compute", threads, std::move(backend), nullptr,
+        [&](auto samples, const TrainingOptions& options, ThreadTeam& team, Random& random) {
+          return training::ComputeTrainee(set.compute, samples, {}, options, kernels, team, random);
+        });
   }
+  const auto comm_run = [&](std::span<const CommSamples> sets, CommArchitecture architecture,
+                            const std::vector<int>& hidden) {
+    auto rows = std::make_unique<const training::CommRows>(sets, architecture,
+                                                           training::CommPass::kForward);
+    const training::CommRows& borrowed = *rows;
+    return std::make_unique<NetworkRun<training::CommTrainee>>(
+        split_of(borrowed.samples(), most_samples), "forward", threads, std::move(backend),
+        std::move(rows),
+        [&](auto samples, const TrainingOptions& options, ThreadTeam& team, Random& random) {
+          return training::CommTrainee(borrowed, samples, hidden, options.loss, kernels, team,
+                                       random);
+        });
+  };
   if (network == "comm dense") {
-    return std::make_unique<CommRun>(set.dense_comm, CommArchitecture::kDense,
-                                     std::vector<int>{128, 64, 32, 16}, most_samples, kernels,
-                                     threads, std::move(backend));
+    return comm_run(set.dense_comm, CommArchitecture::kDense, {128, 64, 32, 16});
   }
   if (network == "comm symmetric") {
-    return std::make_unique<CommRun>(set.symmetric_comm, CommArchitecture::kSymmetric,
-                                     std::vector<int>{64, 32}, most_samples, kernels, threads,
-                                     std::move(backend));
+    return comm_run(set.symmetric_comm, CommArchitecture::kSymmetric, {64, 32});
   }
   throw Error("no network '" + network + "'");
 }

@@ -30,10 +30,6 @@ void send(const Stream& stream, std::span<const T> values, DeviceBuffer& to) {
                         values.size_bytes());
 }
 
-std::vector<std::int64_t> signed_offsets(std::span<const std::size_t> offsets) {
-  return {offsets.begin(), offsets.end()};
-}
-
 // Rows that `batch` samples have at most.
 std::size_t most_rows(std::span<const std::int64_t> sample_rows, std::size_t batch) {
   std::int64_t longest = 1;
@@ -97,27 +93,24 @@ struct CudaTrainee::DeviceMemory {
 
 CudaTrainee::CudaTrainee(int device, training::CpuTrainee& host, std::size_t batch)
     : device_(device), host_(host) {
-  const training::TraineeParts parts = host.parts();
-  host_networks_ = parts.networks;
-  scale_ = parts.scale;
-  loss_ = parts.loss;
-  sample_rows_ = signed_offsets(parts.offsets);
-  batch_capacity_ = std::min(parts.offsets.size() - 1, std::max(batch, kEvaluationBatch));
+  const training::TraineeData data = host.data();
+  sample_rows_.assign(data.offsets.begin(), data.offsets.end());
+  batch_capacity_ = std::min(data.offsets.size() - 1, std::max(batch, kEvaluationBatch));
 
   const CurrentDevice current(device_);
   auto memory = std::make_unique<DeviceMemory>();
   const std::size_t rows = most_rows(sample_rows_, batch_capacity_);
-  for (const auto& network : parts.networks) {
+  for (training::NetworkInTraining& network : host.networks()) {
     const bool of_rows = memory->networks.empty();
     memory->networks.push_back(std::make_unique<DeviceMlp>(
-        *network.mlp, of_rows ? rows : batch_capacity_, *memory->blas, memory->stream));
+        network.mlp, of_rows ? rows : batch_capacity_, *memory->blas, memory->stream));
     memory->networks.back()->copy_from(network);
   }
-  const std::vector<float> inputs = with_ones(parts.inputs, memory->networks.front()->inputs());
+  const std::vector<float> inputs = with_ones(data.inputs, memory->networks.front()->inputs());
   send(memory->stream, std::span(inputs), memory->inputs);
-  if (!parts.row_ids.empty()) send(memory->stream, std::span(parts.row_ids), memory->row_ids);
+  if (!data.row_ids.empty()) send(memory->stream, std::span(data.row_ids), memory->row_ids);
   send(memory->stream, std::span<const std::int64_t>(sample_rows_), memory->sample_rows);
-  send(memory->stream, std::span(parts.costs_ms), memory->costs_ms);
+  send(memory->stream, std::span(data.costs_ms), memory->costs_ms);
   memory->stream.synchronize();
   memory_ = std::move(memory);
 }
@@ -125,12 +118,6 @@ CudaTrainee::CudaTrainee(int device, training::CpuTrainee& host, std::size_t bat
 CudaTrainee::~CudaTrainee() {
   const CurrentDevice current(device_, std::nothrow);
   memory_.reset();
-}
-
-double CudaTrainee::step(std::span<const std::uint32_t> batch, double learning_rate) {
-  begin_epoch(batch);
-  queue_step(batch.size(), learning_rate);
-  return epoch_loss();
 }
 
 void CudaTrainee::begin_epoch(std::span<const std::uint32_t> order) {
@@ -208,8 +195,8 @@ BatchView CudaTrainee::run_forward(std::size_t count, bool with_gradients) {
                .units = last.outputs(),
                .pooled = memory.pooled(),
                .costs_ms = device_array<float>(memory.costs_ms),
-               .scale = scale_,
-               .loss = loss_,
+               .scale = host_.scale(),
+               .loss = host_.loss(),
                .losses = device_array<double>(memory.losses) + done_,
                .gradients = with_gradients ? last.output_gradients() : nullptr},
               stream);
@@ -252,8 +239,8 @@ void CudaTrainee::recall_weights() {
 
 void CudaTrainee::copy_to_host() {
   const CurrentDevice current(device_);
-  for (std::size_t i = 0; i < host_networks_.size(); ++i) {
-    memory_->networks[i]->copy_to(host_networks_[i]);
+  for (std::size_t i = 0; i < memory_->networks.size(); ++i) {
+    memory_->networks[i]->copy_to(host_.networks()[i]);
   }
 }
 
@@ -261,8 +248,8 @@ void CudaTrainee::visit_state(const std::string& name, training::StateVisitor& v
   copy_to_host();
   host_.visit_state(name, visitor);
   const CurrentDevice current(device_);
-  for (std::size_t i = 0; i < host_networks_.size(); ++i) {
-    memory_->networks[i]->copy_from(host_networks_[i]);
+  for (std::size_t i = 0; i < memory_->networks.size(); ++i) {
+    memory_->networks[i]->copy_from(host_.networks()[i]);
   }
 }
 

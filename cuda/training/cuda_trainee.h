@@ -21,7 +21,6 @@ class CudaTrainee final : public training::Trainee {
   CudaTrainee(const CudaTrainee&) = delete;
   CudaTrainee& operator=(const CudaTrainee&) = delete;
 
-  double step(std::span<const std::uint32_t> batch, double learning_rate) override;
   double mean_loss(std::span<const std::uint32_t> samples) override;
   [[nodiscard]] std::vector<float> predict(std::span<const std::uint32_t> samples) override;
   void remember_weights() override;
@@ -43,9 +42,6 @@ class CudaTrainee final : public training::Trainee {
 
   int device_;
   training::CpuTrainee& host_;
-  std::vector<training::TraineeParts::Network> host_networks_;
-  training::CostScale scale_;
-  training::CostLoss loss_;
   std::size_t batch_capacity_;             ///< Samples of a step or of a part of an evaluation.
   std::vector<std::int64_t> sample_rows_;  ///< First row of each sample, then the number of all.
   std::size_t done_ = 0;                   ///< Samples of the order.

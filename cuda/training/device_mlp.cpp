@@ -1,7 +1,5 @@
 #include "cuda/training/device_mlp.h"
 
-#include <utility>
-
 #include "core/kernels/cpu_kernels.h"
 #include "cuda/device/check.h"
 #include "cuda/training/training_kernels.h"
@@ -92,33 +90,31 @@ void DeviceMlp::recall_weights() const {
                                         cudaMemcpyDeviceToDevice, stream_.get()));
 }
 
-void DeviceMlp::copy_from(const training::TraineeParts::Network& host) {
-  const std::pair<const Floats*, const AlignedVector<float>*> arrays[] = {
-      {&parameters_, &std::as_const(*host.mlp).parameters()},
-      {&mean_, &host.adam->mean()},
-      {&square_, &host.adam->square()},
-      {&best_, host.best}};
-  for (const auto& [to, from] : arrays) {
+std::array<std::pair<const DeviceMlp::Floats*, AlignedVector<float>*>, 4> DeviceMlp::arrays(
+    training::NetworkInTraining& host) const {
+  return {{{&parameters_, &host.mlp.parameters()},
+           {&mean_, &host.adam.mean()},
+           {&square_, &host.adam.square()},
+           {&best_, &host.best}}};
+}
+
+void DeviceMlp::copy_from(training::NetworkInTraining& host) {
+  for (const auto& [to, from] : arrays(host)) {
     stream_.copy_to_device(reinterpret_cast<std::byte*>(to->floats()),
                            reinterpret_cast<const std::byte*>(from->data()), bytes());
   }
-  steps_ = host.adam->steps();
+  steps_ = host.adam.steps();
   stream_.synchronize();
 }
 
-void DeviceMlp::copy_to(const training::TraineeParts::Network& host) const {
-  const std::pair<const Floats*, AlignedVector<float>*> arrays[] = {
-      {&parameters_, &host.mlp->parameters()},
-      {&mean_, &host.adam->mean()},
-      {&square_, &host.adam->square()},
-      {&best_, host.best}};
-  for (const auto& [from, to] : arrays) {
+void DeviceMlp::copy_to(training::NetworkInTraining& host) const {
+  for (const auto& [from, to] : arrays(host)) {
     stream_.copy_to_host(reinterpret_cast<std::byte*>(to->data()),
                          reinterpret_cast<const std::byte*>(from->floats()), bytes());
   }
-  host.adam->steps() = steps_;
+  host.adam.steps() = steps_;
   stream_.synchronize();
-  host.mlp->parameters_changed();
+  host.mlp.parameters_changed();
 }
 
 }  // namespace neuroshard::gpu

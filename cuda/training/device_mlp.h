@@ -1,5 +1,7 @@
 #pragma once
 
+#include <array>
+#include <utility>
 #include <vector>
 
 #include "cuda/device/buffers.h"
@@ -40,8 +42,8 @@ class DeviceMlp {
   void recall_weights() const;
 
   /// Parameters, what Adam has gathered, and remembered weights. Both wait for the device.
-  void copy_from(const training::TraineeParts::Network& host);
-  void copy_to(const training::TraineeParts::Network& host) const;
+  void copy_from(training::NetworkInTraining& host);
+  void copy_to(training::NetworkInTraining& host) const;
 
  private:
   /// Floats in device memory.
@@ -54,6 +56,9 @@ class DeviceMlp {
     DeviceBuffer buffer_;
   };
 
+  /// What is copied, here and there.
+  [[nodiscard]] std::array<std::pair<const Floats*, AlignedVector<float>*>, 4> arrays(
+      training::NetworkInTraining& host) const;
   [[nodiscard]] std::size_t layers() const { return widths_.size() - 1; }
   [[nodiscard]] std::size_t bytes() const { return parameters_count_ * sizeof(float); }
 

@@ -123,14 +123,13 @@ void expect_same_steps(CpuTrainee& cpu, CpuTrainee& host, const TrainingBackend&
   const auto compare = [&](float of_gradients, float of_weights) {
     NoVisitor visitor;
     cuda->visit_state("", visitor);
-    const TraineeParts expected = cpu.parts();
-    const TraineeParts actual = host.parts();
-    for (std::size_t i = 0; i < expected.networks.size(); ++i) {
+    for (std::size_t i = 0; i < cpu.networks().size(); ++i) {
       SCOPED_TRACE(i);
-      const auto& [mlp, adam, best] = expected.networks[i];
-      expect_close(actual.networks[i].adam->mean(), adam->mean(), of_gradients);
-      expect_close(actual.networks[i].mlp->parameters(), mlp->parameters(), of_weights);
-      EXPECT_EQ(actual.networks[i].adam->steps(), adam->steps());
+      NetworkInTraining& expected = cpu.networks()[i];
+      NetworkInTraining& actual = host.networks()[i];
+      expect_close(actual.adam.mean(), expected.adam.mean(), of_gradients);
+      expect_close(actual.mlp.parameters(), expected.mlp.parameters(), of_weights);
+      EXPECT_EQ(actual.adam.steps(), expected.adam.steps());
     }
   };
   compare(1e-5F, 1e-4F);

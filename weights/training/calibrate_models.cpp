@@ -18,7 +18,6 @@ namespace {
 
 using training::BestCandidate;
 using training::Candidate;
-using training::Target;
 
 constexpr std::uint64_t kAnewStream = 10;  // A stream of the seed; train_models.cpp has others.
 constexpr const char* kCompute = "compute";
@@ -93,12 +92,9 @@ class ComputeCandidates {
   }
 
   [[nodiscard]] BestCandidate best(const TrainingOptions& options) const {
-    return best_candidate(
-        candidates_, training::shuffled_samples(samples_.size(), "compute samples", options),
-        [this](std::uint32_t sample) {
-          return Target{0, std::span(samples_.cost_ms).subspan(sample, 1)};
-        },
-        kCompute);
+    return best_candidate(candidates_,
+                          training::shuffled_samples(samples_.size(), "compute samples", options),
+                          kCompute);
   }
 
  private:
@@ -163,14 +159,11 @@ FittedPass fit_pass(const SymmetricCommNetwork* start, std::span<const CommSampl
                           },
                           *trained});
   }
-  const BestCandidate best = best_candidate(
-      candidates,
-      training::shuffled_samples(rows.samples(), "communication samples",
-                                 candidates.front().options),
-      [&rows](std::uint32_t sample) {
-        return Target{rows.devices(sample), rows.targets(sample)};
-      },
-      name);
+  const BestCandidate best =
+      best_candidate(candidates,
+                     training::shuffled_samples(rows.samples(), "communication samples",
+                                                candidates.front().options),
+                     name);
   const auto trainee = best.calibration->train();
   return {static_cast<training::CommTrainee&>(*trainee).network(), best.fit};
 }

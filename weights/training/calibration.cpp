@@ -10,7 +10,7 @@
 
 namespace neuroshard::training {
 
-double run_epoch(Trainee& trainee, std::vector<std::uint32_t>& order, Random& random, int epoch,
+double run_epoch(CpuTrainee& trainee, std::vector<std::uint32_t>& order, Random& random, int epoch,
                  const TrainingOptions& options) {
   shuffle(std::span(order), random);
   const auto batch = static_cast<std::size_t>(options.batch);
@@ -45,7 +45,7 @@ void Calibration::cross_validate() {
   const auto begin = std::chrono::steady_clock::now();
   struct Fold {
     std::vector<std::uint32_t> order;
-    std::unique_ptr<Trainee> trainee;
+    std::unique_ptr<CpuTrainee> trainee;
     Random random;
   };
   std::vector<Fold> folds;
@@ -55,13 +55,14 @@ void Calibration::cross_validate() {
       if (other == i) continue;
       order.insert(order.end(), part(other).begin(), part(other).end());
     }
-    std::unique_ptr<Trainee> trainee = make_(order);
+    std::unique_ptr<CpuTrainee> trainee = make_(order);
     folds.push_back({std::move(order), std::move(trainee), Random(options_.seed, i)});
   }
   EpochReport report;
   report.network = summary_.network;
   report.epochs = options_.epochs;
   std::size_t trained = 0;
+  std::vector<float> predicted_ms;  // Of all parts, at the best epoch.
   for (report.epoch = 0; report.epoch <= options_.epochs; ++report.epoch) {
     report.train_loss = 0.0;
     report.valid_loss = 0.0;
@@ -85,10 +86,10 @@ void Calibration::cross_validate() {
     if (report.valid_loss < summary_.valid_loss) {
       summary_.valid_loss = report.valid_loss;
       summary_.best_epoch = report.epoch;
-      predicted_ms_.clear();
+      predicted_ms.clear();
       for (std::size_t i = 0; i < kParts; ++i) {
         const std::vector<float> predicted = folds[i].trainee->predict(part(i));
-        predicted_ms_.insert(predicted_ms_.end(), predicted.begin(), predicted.end());
+        predicted_ms.insert(predicted_ms.end(), predicted.begin(), predicted.end());
       }
     }
     report.best_valid_loss = summary_.valid_loss;
@@ -103,10 +104,11 @@ void Calibration::cross_validate() {
     }
   }
   summary_.samples_per_second = static_cast<double>(trained) / summary_.seconds;
+  summary_.tests = folds.front().trainee->tests(samples_, predicted_ms);
 }
 
-std::unique_ptr<Trainee> Calibration::train() {
-  std::unique_ptr<Trainee> trainee = make_(samples_);
+std::unique_ptr<CpuTrainee> Calibration::train() {
+  std::unique_ptr<CpuTrainee> trainee = make_(samples_);
   std::vector<std::uint32_t> order = samples_;
   Random random(options_.seed, kParts);
   for (int epoch = 0; epoch < summary_.best_epoch; ++epoch) {

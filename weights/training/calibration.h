@@ -7,16 +7,17 @@
 #include <string>
 #include <vector>
 
-#include "weights/training/epoch_loop.h"
+#include "weights/training/cpu_trainee.h"
 
 namespace neuroshard::training {
 
 /// Makes a trainee that starts with a trained network, scaled to the costs of these samples.
-using MakeTrainee = std::function<std::unique_ptr<Trainee>(std::span<const std::uint32_t> samples)>;
+using MakeTrainee =
+    std::function<std::unique_ptr<CpuTrainee>(std::span<const std::uint32_t> samples)>;
 
 /// Steps with all samples of `order` once, in random order: epoch `epoch`, from 0, of
 /// `options.epochs`. Returns the sum of the samples' losses before their steps.
-double run_epoch(Trainee& trainee, std::vector<std::uint32_t>& order, Random& random, int epoch,
+double run_epoch(CpuTrainee& trainee, std::vector<std::uint32_t>& order, Random& random, int epoch,
                  const TrainingOptions& options);
 
 /// Fits a trained network to few samples. They are split into five parts; five trainees, each
@@ -36,13 +37,11 @@ class Calibration {
   void cross_validate();
   /// The trainee of all samples, for as many epochs as were best: the options' should_stop is not
   /// asked.
-  [[nodiscard]] std::unique_ptr<Trainee> train();
+  [[nodiscard]] std::unique_ptr<CpuTrainee> train();
 
-  /// `tests` is empty. The samples of training are all samples.
+  /// `tests` are those of trainees on samples that they have not seen. The samples of training are
+  /// all samples.
   [[nodiscard]] const TrainingSummary& summary() const { return summary_; }
-  /// The samples in the order of `predicted_ms`, which is of trainees that have not seen them.
-  [[nodiscard]] const std::vector<std::uint32_t>& samples() const { return samples_; }
-  [[nodiscard]] const std::vector<float>& predicted_ms() const { return predicted_ms_; }
 
  private:
   [[nodiscard]] std::span<const std::uint32_t> part(std::size_t index) const;
@@ -51,7 +50,6 @@ class Calibration {
   std::vector<std::uint32_t> samples_;
   const TrainingOptions& options_;
   TrainingSummary summary_;
-  std::vector<float> predicted_ms_;
 };
 
 }  // namespace neuroshard::training

@@ -1,6 +1,5 @@
 #include "weights/training/candidates.h"
 
-#include <map>
 #include <utility>
 
 #include "core/base/count_up.h"
@@ -10,30 +9,6 @@ namespace neuroshard::training {
 namespace {
 
 constexpr std::uint64_t kPartsStream = 5;  // A stream of the seed; train_models.cpp has others.
-
-// By device count.
-std::vector<TestResult> held_back(const Calibration& calibration,
-                                  const std::function<Target(std::uint32_t)>& target) {
-  std::map<int, TestResult> by_devices;
-  std::span<const float> predicted = calibration.predicted_ms();
-  for (const std::uint32_t sample : calibration.samples()) {
-    const Target measured = target(sample);
-    const std::size_t costs = measured.cost_ms.size();
-    TestResult& test = by_devices[measured.devices];
-    test.measured_ms.insert(test.measured_ms.end(), measured.cost_ms.begin(),
-                            measured.cost_ms.end());
-    test.predicted_ms.insert(test.predicted_ms.end(), predicted.begin(),
-                             predicted.begin() + static_cast<std::ptrdiff_t>(costs));
-    predicted = predicted.subspan(costs);
-  }
-  std::vector<TestResult> tests;
-  tests.reserve(by_devices.size());
-  for (auto& [devices, test] : by_devices) {
-    tests.push_back(
-        test_result(devices, std::move(test.measured_ms), std::move(test.predicted_ms)));
-  }
-  return tests;
-}
 
 // A recipe that comes later knows less of what samples do not show, so it has to be so much better.
 constexpr double kLossOfLaterRecipe = 0.9;
@@ -71,7 +46,6 @@ std::vector<std::uint32_t> shuffled_samples(std::size_t count, const std::string
 
 BestCandidate best_candidate(std::span<const Candidate> candidates,
                              const std::vector<std::uint32_t>& samples,
-                             const std::function<Target(std::uint32_t)>& target,
                              const std::string& network) {
   BestCandidate result;
   std::unique_ptr<Calibration>& best = result.calibration;
@@ -91,7 +65,7 @@ BestCandidate best_candidate(std::span<const Candidate> candidates,
     if (best == nullptr || !stopped) {
       std::vector<RecipeTrial>& trials = result.fit.trials;
       const bool is_known = best != nullptr && candidate.recipe == trials.back().recipe;
-      const RecipeTrial trial{candidate.recipe, loss, mape_of(held_back(*calibration, target))};
+      const RecipeTrial trial{candidate.recipe, loss, mape_of(calibration->summary().tests)};
       if (!is_known) {
         trials.push_back(trial);
       } else if (loss < trials.back().loss) {
@@ -110,7 +84,6 @@ BestCandidate best_candidate(std::span<const Candidate> candidates,
   result.fit.summary = best->summary();
   result.fit.summary.network = network;
   result.fit.summary.stopped = stopped;
-  result.fit.summary.tests = held_back(*best, target);
   return result;
 }
 

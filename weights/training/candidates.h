@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -18,12 +17,6 @@ struct Candidate {
   std::string network;  ///< Named so in reports of epochs.
   MakeTrainee make;
   TrainingOptions options;  ///< No epochs: what `make` makes is left as it is.
-};
-
-/// Cost of a sample, on so many devices (0: compute cost).
-struct Target {
-  int devices = 0;
-  std::span<const float> cost_ms;
 };
 
 struct BestCandidate {
@@ -44,7 +37,6 @@ struct BestCandidate {
 /// `network` names the summary.
 [[nodiscard]] BestCandidate best_candidate(std::span<const Candidate> candidates,
                                            const std::vector<std::uint32_t>& samples,
-                                           const std::function<Target(std::uint32_t)>& target,
                                            const std::string& network);
 
 }  // namespace neuroshard::training

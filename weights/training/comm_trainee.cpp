@@ -45,7 +45,7 @@ CommTrainee::CommTrainee(const CommRows& rows, std::span<const std::uint32_t> tr
   const std::vector<double> importances = this->importances();
   measure_features(importances);
   measure_costs(training, importances);
-  CommTrainee::remember_weights();
+  remember_weights();
 }
 
 CommTrainee::CommTrainee(const CommRows& rows, std::span<const std::uint32_t> training,
@@ -63,18 +63,18 @@ CommTrainee::CommTrainee(const CommRows& rows, std::span<const std::uint32_t> tr
     measured_ms.insert(measured_ms.end(), costs.begin(), costs.end());
   }
   scale_.std_ms *= fitted_factor(measured_ms, predict(training));
-  gains_.emplace(network_, true);
-  CommTrainee::remember_weights();
+  networks_[0].gains.emplace(network_, true);
+  remember_weights();
 }
 
 CommTrainee::CommTrainee(const CommRows& rows, TrainableMlp network, TrainingLoss loss,
                          const MatrixKernels& kernels, ThreadTeam& team)
-    : rows_(rows),
+    : CpuTrainee({{"network", std::move(network)}}),
+      rows_(rows),
       kernels_(kernels),
       team_(team),
       loss_(loss),
-      network_(std::move(network)),
-      adam_(network_.parameters().size()) {
+      network_(networks_[0].mlp) {
   const std::size_t chunk_rows = kChunkRows - 1 + most_rows(rows);
   for (std::size_t thread = 0; thread < team.threads(); ++thread) {
     scratch_.push_back({AlignedVector<float>(chunk_rows * network_.input_stride(), 0.0F),
@@ -192,31 +192,16 @@ double CommTrainee::differentiate_chunk(std::span<const std::uint32_t> samples, 
 double CommTrainee::differentiate(std::span<const std::uint32_t> batch) {
   deal_out_chunks(batch);
   const std::size_t chunks = chunk_offsets_.size() - 1;
-  while (gradients_.size() < chunks) gradients_.emplace_back(network_.parameters().size());
+  std::vector<AlignedVector<float>>& gradients = networks_[0].gradients;
+  networks_[0].begin_gradients(chunks);
   losses_.resize(std::max(losses_.size(), chunks));
   team_.run(chunks, [&](std::size_t chunk, std::size_t worker) {
     const std::size_t first = chunk_offsets_[chunk];
     losses_[chunk] = differentiate_chunk(batch.subspan(first, chunk_offsets_[chunk + 1] - first),
-                                         batch.size(), scratch_[worker], gradients_[chunk].data());
+                                         batch.size(), scratch_[worker], gradients[chunk].data());
   });
   double loss = 0.0;
   for (std::size_t chunk = 0; chunk < chunks; ++chunk) loss += losses_[chunk];
-  return loss;
-}
-
-std::span<const AlignedVector<float>> CommTrainee::gradients() const {
-  return std::span(gradients_).first(chunk_offsets_.size() - 1);
-}
-
-double CommTrainee::step(std::span<const std::uint32_t> batch, double learning_rate) {
-  if (gains_) gains_->show_latest(network_);
-  const double loss = differentiate(batch);
-  if (gains_) {
-    gains_->step(gradients(), learning_rate, network_);
-    return loss;
-  }
-  adam_.step(gradients(), learning_rate, network_.parameters());
-  network_.parameters_changed();
   return loss;
 }
 
@@ -242,50 +227,17 @@ std::vector<float> CommTrainee::predict(std::span<const std::uint32_t> samples) 
   return cost_ms;
 }
 
-double CommTrainee::mean_loss(std::span<const std::uint32_t> samples) {
-  const std::vector<float> predicted = predict(samples);
-  double sum = 0.0;
-  std::size_t at = 0;
-  for (const std::uint32_t sample : samples) {
-    const std::span<const float> targets = rows_.targets(sample);
-    double losses = 0.0;
-    for (const float target : targets) {
-      const double error = static_cast<double>(predicted[at++]) - target;
-      losses += cost_loss_(target, error);
-    }
-    sum += losses / static_cast<double>(targets.size());
-  }
-  return sum / static_cast<double>(samples.size());
-}
-
-void CommTrainee::recall_weights() {
-  network_.parameters() = best_;
-  network_.parameters_changed();
-}
-
-void CommTrainee::visit_state(const std::string& name, StateVisitor& visitor) {
-  network_.visit_state(name + ".network", visitor);
-  adam_.visit_state(name + ".network.adam", visitor);
-  visitor.floats(name + ".network.best", best_);
-}
-
-TraineeParts CommTrainee::parts() {
+TraineeData CommTrainee::data() const {
   const std::vector<std::uint32_t> all = count_up<std::uint32_t>(rows_.samples());
-  TraineeParts parts{.networks = {{&network_, &adam_, &best_}},
-                     .inputs = {},
-                     .row_ids = {},
-                     .offsets = {0},
-                     .costs_ms = {},
-                     .scale = scale_,
-                     .loss = cost_loss_};
+  TraineeData data{.inputs = {}, .row_ids = {}, .offsets = {0}, .costs_ms = {}};
   for (const std::uint32_t sample : all) {
-    parts.offsets.push_back(parts.offsets.back() + rows_.rows(sample));
+    data.offsets.push_back(data.offsets.back() + rows_.rows(sample));
     const std::span<const float> costs = rows_.targets(sample);
-    parts.costs_ms.insert(parts.costs_ms.end(), costs.begin(), costs.end());
+    data.costs_ms.insert(data.costs_ms.end(), costs.begin(), costs.end());
   }
-  parts.inputs.resize(parts.offsets.back() * network_.input_stride());
-  write_inputs(all, parts.inputs.data());
-  return parts;
+  data.inputs.resize(data.offsets.back() * network_.input_stride());
+  write_inputs(all, data.inputs.data());
+  return data;
 }
 
 CommNetwork CommTrainee::network() const {

@@ -1,24 +1,18 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "core/base/thread_team.h"
-#include "weights/training/adam.h"
 #include "weights/training/comm_rows.h"
 #include "weights/training/cpu_trainee.h"
 #include "weights/training/feature_statistics.h"
-#include "weights/training/loss.h"
 #include "weights/training/trainable_mlp.h"
-#include "weights/training/unit_gains.h"
 
 namespace neuroshard::training {
 
-/// A communication network in training, dense or symmetric. The loss is the mean over samples of
-/// the mean over a sample's devices. Borrows rows and team.
+/// A communication network in training, dense or symmetric. Borrows rows and team.
 class CommTrainee final : public CpuTrainee {
  public:
   /// `training`: sample numbers, whose costs give the scale of the outputs. `hidden`: widths of
@@ -33,24 +27,19 @@ class CommTrainee final : public CpuTrainee {
               const SymmetricCommNetwork& start, TrainingLoss loss, const MatrixKernels& kernels,
               ThreadTeam& team);
 
-  double step(std::span<const std::uint32_t> batch, double learning_rate) override;
-  double mean_loss(std::span<const std::uint32_t> samples) override;
-  void remember_weights() override { best_ = network_.parameters(); }
-  void recall_weights() override;
-  void visit_state(const std::string& name, StateVisitor& visitor) override;
-  [[nodiscard]] TraineeParts parts() override;
+  double differentiate(std::span<const std::uint32_t> batch) override;
+  [[nodiscard]] TraineeData data() const override;
 
   /// One cost per device of each sample.
   [[nodiscard]] std::vector<float> predict(std::span<const std::uint32_t> samples) override;
   [[nodiscard]] CommNetwork network() const;
 
-  /// Mean loss of a batch; leaves its gradient in parts, to be added up.
-  double differentiate(std::span<const std::uint32_t> batch);
-  [[nodiscard]] std::span<const AlignedVector<float>> gradients() const;
-  [[nodiscard]] const CostScale& scale() const { return scale_; }
-  [[nodiscard]] TrainableMlp& mlp() { return network_; }
-
  private:
+  [[nodiscard]] std::span<const float> costs_ms(std::uint32_t sample) const override {
+    return rows_.targets(sample);
+  }
+  [[nodiscard]] int devices(std::uint32_t sample) const override { return rows_.devices(sample); }
+
   /// Memory of one worker for one chunk.
   struct Scratch {
     AlignedVector<float> inputs;
@@ -75,18 +64,12 @@ class CommTrainee final : public CpuTrainee {
   const MatrixKernels& kernels_;
   ThreadTeam& team_;
   Normalization features_;
-  CostScale scale_;
   TrainingLoss loss_;
-  CostLoss cost_loss_;
 
-  TrainableMlp network_;
-  Adam adam_;
-  std::vector<std::size_t> chunk_offsets_;       ///< Positions in the batch; chunks + 1 entries.
-  std::vector<Scratch> scratch_;                 ///< One per worker.
-  std::vector<AlignedVector<float>> gradients_;  ///< One per chunk.
-  std::vector<double> losses_;
-  AlignedVector<float> best_;
-  std::optional<UnitGains> gains_;  ///< If it started with a network; then they alone are trained.
+  TrainableMlp& network_;
+  std::vector<std::size_t> chunk_offsets_;  ///< Positions in the batch; chunks + 1 entries.
+  std::vector<Scratch> scratch_;            ///< One per worker.
+  std::vector<double> losses_;              ///< One per chunk.
 };
 
 }  // namespace neuroshard::training

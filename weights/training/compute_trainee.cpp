@@ -60,9 +60,8 @@ ComputeTrainee::ComputeTrainee(const ComputeSamples& samples, const OperatorPiec
                                const ComputeNetworkSizes& sizes, const TrainingOptions& options,
                                const MatrixKernels& kernels, ThreadTeam& team, Random& random)
     : ComputeTrainee(samples, pieces,
-                     Networks{{widths(sizes.table_features, sizes.table_network), true, random},
-                              {head_widths(sizes), false, random}},
-                     options, kernels, team) {
+                     TrainableMlp(widths(sizes.table_features, sizes.table_network), true, random),
+                     TrainableMlp(head_widths(sizes), false, random), options, kernels, team) {
   if (sizes.table_features == kOperatorFeatures) {
     scale_by_time(pieces, training);
   } else {
@@ -70,17 +69,16 @@ ComputeTrainee::ComputeTrainee(const ComputeSamples& samples, const OperatorPiec
   }
   cost_loss_ = CostLoss(options.loss, typical_ms_);
   normalize_inputs(pieces);
-  ComputeTrainee::remember_weights();
+  remember_weights();
 }
 
 ComputeTrainee::ComputeTrainee(const ComputeSamples& samples, const OperatorPieces& pieces,
                                std::span<const std::uint32_t> training, const ComputeModel& start,
                                const TrainingOptions& options, const MatrixKernels& kernels,
                                ThreadTeam& team, Trained trained)
-    : ComputeTrainee(
-          samples, pieces,
-          Networks{{start.table_network, true}, {start.head, false, natural_scale(start.head)}},
-          options, kernels, team) {
+    : ComputeTrainee(samples, pieces, TrainableMlp(start.table_network, true),
+                     TrainableMlp(start.head, false, natural_scale(start.head)), options, kernels,
+                     team) {
   features_ = start.features;
   normalize_inputs(pieces);
   scale_.std_ms = natural_scale(start.head);
@@ -89,22 +87,24 @@ ComputeTrainee::ComputeTrainee(const ComputeSamples& samples, const OperatorPiec
   scale_.std_ms *= fitted_factor(measured_ms, predict(training));
   typical_ms_ = geometric_mean(measured_ms);
   cost_loss_ = CostLoss(options.loss, typical_ms_);
-  if (trained == Trained::kGains)
-    gains_.emplace(Gains{UnitGains(table_network_, false), UnitGains(head_, true)});
-  ComputeTrainee::remember_weights();
+  if (trained == Trained::kGains) {
+    networks_[0].gains.emplace(table_network_, false);
+    networks_[1].gains.emplace(head_, true);
+  }
+  remember_weights();
 }
 
 ComputeTrainee::ComputeTrainee(const ComputeSamples& samples, const OperatorPieces& pieces,
-                               Networks networks, const TrainingOptions& options,
-                               const MatrixKernels& kernels, ThreadTeam& team)
-    : samples_(samples),
+                               TrainableMlp table_network, TrainableMlp head,
+                               const TrainingOptions& options, const MatrixKernels& kernels,
+                               ThreadTeam& team)
+    : CpuTrainee({{"table_network", std::move(table_network)}, {"head", std::move(head)}}),
+      samples_(samples),
       piece_ids_(pieces.ids),
       kernels_(kernels),
       team_(team),
-      table_network_(std::move(networks.table_network)),
-      head_(std::move(networks.head)),
-      table_adam_(table_network_.parameters().size()),
-      head_adam_(head_.parameters().size()),
+      table_network_(networks_[0].mlp),
+      head_(networks_[1].mlp),
       index_(pieces.size()),
       batch_capacity_(
           std::min(samples.size(), std::max<std::size_t>(options.batch, kEvaluationBatch))),
@@ -114,11 +114,7 @@ ComputeTrainee::ComputeTrainee(const ComputeSamples& samples, const OperatorPiec
       shard_sum_gradients_(shard_sums_.size(), 0.0F),
       table_tape_(table_network_, table_capacity_),
       head_tape_(head_, batch_capacity_),
-      table_gradients_(chunks(table_capacity_, kTableChunk),
-                       AlignedVector<float>(table_network_.parameters().size(), 0.0F)),
-      head_gradients_(chunks(batch_capacity_, kSampleChunk),
-                      AlignedVector<float>(head_.parameters().size(), 0.0F)),
-      losses_(head_gradients_.size(), 0.0) {}
+      losses_(chunks(batch_capacity_, kSampleChunk), 0.0) {}
 
 void ComputeTrainee::normalize_inputs(const OperatorPieces& pieces) {
   const std::size_t stride = table_network_.input_stride();
@@ -235,7 +231,7 @@ double ComputeTrainee::differentiate_chunk(std::span<const std::uint32_t> batch,
   }
   const std::size_t offset = first * head_.input_stride();
   head_.backward(kernels_, &shard_sums_[offset], first, rows, head_tape_,
-                 head_gradients_[chunk].data(), &shard_sum_gradients_[offset]);
+                 networks_[1].gradients[chunk].data(), &shard_sum_gradients_[offset]);
   return loss;
 }
 
@@ -252,13 +248,15 @@ void ComputeTrainee::propagate_chunk(std::size_t chunk) {
     }
   }
   table_network_.backward(kernels_, &inputs_[first * table_network_.input_stride()], first, rows,
-                          table_tape_, table_gradients_[chunk].data(), nullptr);
+                          table_tape_, networks_[0].gradients[chunk].data(), nullptr);
 }
 
 double ComputeTrainee::differentiate(std::span<const std::uint32_t> batch) {
   index_.build(samples_, piece_ids_, batch);
   const std::size_t table_chunks = chunks(index_.tables().size(), kTableChunk);
   const std::size_t sample_chunks = chunks(batch.size(), kSampleChunk);
+  networks_[0].begin_gradients(table_chunks);
+  networks_[1].begin_gradients(sample_chunks);
   team_.run(table_chunks, [&](std::size_t chunk, std::size_t) { embed_chunk(chunk); });
   team_.run(sample_chunks, [&](std::size_t chunk, std::size_t) {
     score_chunk(chunk, batch.size());
@@ -268,32 +266,6 @@ double ComputeTrainee::differentiate(std::span<const std::uint32_t> batch) {
   double loss = 0.0;
   for (std::size_t chunk = 0; chunk < sample_chunks; ++chunk) loss += losses_[chunk];
   return loss / static_cast<double>(batch.size());
-}
-
-std::span<const AlignedVector<float>> ComputeTrainee::table_gradients() const {
-  return std::span(table_gradients_).first(chunks(index_.tables().size(), kTableChunk));
-}
-
-std::span<const AlignedVector<float>> ComputeTrainee::head_gradients(std::size_t batch) const {
-  return std::span(head_gradients_).first(chunks(batch, kSampleChunk));
-}
-
-double ComputeTrainee::step(std::span<const std::uint32_t> batch, double learning_rate) {
-  if (gains_) {
-    gains_->table_network.show_latest(table_network_);
-    gains_->head.show_latest(head_);
-  }
-  const double loss = differentiate(batch);
-  if (gains_) {
-    gains_->table_network.step(table_gradients(), learning_rate, table_network_);
-    gains_->head.step(head_gradients(batch.size()), learning_rate, head_);
-    return loss;
-  }
-  table_adam_.step(table_gradients(), learning_rate, table_network_.parameters());
-  head_adam_.step(head_gradients(batch.size()), learning_rate, head_.parameters());
-  table_network_.parameters_changed();
-  head_.parameters_changed();
-  return loss;
 }
 
 std::vector<float> ComputeTrainee::predict(std::span<const std::uint32_t> samples) {
@@ -312,47 +284,11 @@ std::vector<float> ComputeTrainee::predict(std::span<const std::uint32_t> sample
   return cost_ms;
 }
 
-double ComputeTrainee::mean_loss(std::span<const std::uint32_t> samples) {
-  const std::vector<float> predicted = predict(samples);
-  double sum = 0.0;
-  for (std::size_t i = 0; i < samples.size(); ++i) {
-    const float cost_ms = samples_.cost_ms[samples[i]];
-    const double error = static_cast<double>(predicted[i]) - cost_ms;
-    sum += cost_loss_(cost_ms, error);
-  }
-  return sum / static_cast<double>(samples.size());
-}
-
-void ComputeTrainee::remember_weights() {
-  best_table_ = table_network_.parameters();
-  best_head_ = head_.parameters();
-}
-
-void ComputeTrainee::recall_weights() {
-  table_network_.parameters() = best_table_;
-  head_.parameters() = best_head_;
-  table_network_.parameters_changed();
-  head_.parameters_changed();
-}
-
-void ComputeTrainee::visit_state(const std::string& name, StateVisitor& visitor) {
-  table_network_.visit_state(name + ".table_network", visitor);
-  table_adam_.visit_state(name + ".table_network.adam", visitor);
-  visitor.floats(name + ".table_network.best", best_table_);
-  head_.visit_state(name + ".head", visitor);
-  head_adam_.visit_state(name + ".head.adam", visitor);
-  visitor.floats(name + ".head.best", best_head_);
-}
-
-TraineeParts ComputeTrainee::parts() {
-  return {.networks = {{&table_network_, &table_adam_, &best_table_},
-                       {&head_, &head_adam_, &best_head_}},
-          .inputs = {table_inputs_.begin(), table_inputs_.end()},
+TraineeData ComputeTrainee::data() const {
+  return {.inputs = {table_inputs_.begin(), table_inputs_.end()},
           .row_ids = piece_ids_,
           .offsets = samples_.offsets,
-          .costs_ms = samples_.cost_ms,
-          .scale = scale_,
-          .loss = cost_loss_};
+          .costs_ms = samples_.cost_ms};
 }
 
 ComputeModel ComputeTrainee::model() const {

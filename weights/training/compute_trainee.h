@@ -1,20 +1,15 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "core/base/thread_team.h"
-#include "weights/training/adam.h"
 #include "weights/training/batch_index.h"
 #include "weights/training/cpu_trainee.h"
 #include "weights/training/feature_statistics.h"
-#include "weights/training/loss.h"
 #include "weights/training/operator_pieces.h"
 #include "weights/training/trainable_mlp.h"
-#include "weights/training/unit_gains.h"
 
 namespace neuroshard::training {
 
@@ -35,35 +30,21 @@ class ComputeTrainee final : public CpuTrainee {
                  const ComputeModel& start, const TrainingOptions& options,
                  const MatrixKernels& kernels, ThreadTeam& team, Trained trained = Trained::kGains);
 
-  double step(std::span<const std::uint32_t> batch, double learning_rate) override;
-  double mean_loss(std::span<const std::uint32_t> samples) override;
-  void remember_weights() override;
-  void recall_weights() override;
-  void visit_state(const std::string& name, StateVisitor& visitor) override;
-  [[nodiscard]] TraineeParts parts() override;
+  double differentiate(std::span<const std::uint32_t> batch) override;
+  [[nodiscard]] TraineeData data() const override;
 
   [[nodiscard]] std::vector<float> predict(std::span<const std::uint32_t> samples) override;
   [[nodiscard]] ComputeModel model() const;
 
-  /// Mean loss of a batch; leaves its gradient in parts, to be added up.
-  double differentiate(std::span<const std::uint32_t> batch);
-  [[nodiscard]] std::span<const AlignedVector<float>> table_gradients() const;
-  [[nodiscard]] std::span<const AlignedVector<float>> head_gradients(std::size_t batch) const;
-  [[nodiscard]] TrainableMlp& table_network() { return table_network_; }
-  [[nodiscard]] const CostScale& scale() const { return scale_; }
-  [[nodiscard]] TrainableMlp& head() { return head_; }
-
  private:
-  struct Networks {
-    TrainableMlp table_network;
-    TrainableMlp head;
-  };
-  struct Gains {
-    UnitGains table_network;
-    UnitGains head;
-  };
-  ComputeTrainee(const ComputeSamples& samples, const OperatorPieces& pieces, Networks networks,
-                 const TrainingOptions& options, const MatrixKernels& kernels, ThreadTeam& team);
+  [[nodiscard]] std::span<const float> costs_ms(std::uint32_t sample) const override {
+    return std::span(samples_.cost_ms).subspan(sample, 1);
+  }
+  [[nodiscard]] int devices(std::uint32_t) const override { return 0; }
+
+  ComputeTrainee(const ComputeSamples& samples, const OperatorPieces& pieces,
+                 TrainableMlp table_network, TrainableMlp head, const TrainingOptions& options,
+                 const MatrixKernels& kernels, ThreadTeam& team);
   ComputeTrainee(const ComputeSamples& samples, const OperatorPieces& pieces,
                  std::span<const std::uint32_t> training, const ComputeNetworkSizes& sizes,
                  const TrainingOptions& options, const MatrixKernels& kernels, ThreadTeam& team,
@@ -89,15 +70,11 @@ class ComputeTrainee final : public CpuTrainee {
   const MatrixKernels& kernels_;
   ThreadTeam& team_;
   Normalization features_;
-  CostScale scale_;
   float typical_ms_ = 0.0F;  ///< A mean of the costs, which small ones are compared with.
-  CostLoss cost_loss_;
 
   AlignedVector<float> table_inputs_;  ///< [pieces, padded features], normalised.
-  TrainableMlp table_network_;
-  TrainableMlp head_;
-  Adam table_adam_;
-  Adam head_adam_;
+  TrainableMlp& table_network_;
+  TrainableMlp& head_;
   BatchIndex index_;
   std::size_t batch_capacity_;
   std::size_t table_capacity_;       ///< Distinct tables that one batch can have.
@@ -106,12 +83,7 @@ class ComputeTrainee final : public CpuTrainee {
   AlignedVector<float> shard_sum_gradients_;
   TrainableMlp::Tape table_tape_;
   TrainableMlp::Tape head_tape_;
-  std::vector<AlignedVector<float>> table_gradients_;  ///< One per chunk.
-  std::vector<AlignedVector<float>> head_gradients_;
-  std::vector<double> losses_;
-  AlignedVector<float> best_table_;
-  AlignedVector<float> best_head_;
-  std::optional<Gains> gains_;  ///< If they alone are trained.
+  std::vector<double> losses_;  ///< One per chunk.
 };
 
 }  // namespace neuroshard::training

@@ -28,8 +28,6 @@ void deal_out(std::vector<std::uint32_t> samples, const std::string& what, Rando
 class Trainee {
  public:
   virtual ~Trainee() = default;
-  /// One step of Adam. Returns the batch's mean loss before the step.
-  virtual double step(std::span<const std::uint32_t> batch, double learning_rate) = 0;
   virtual double mean_loss(std::span<const std::uint32_t> samples) = 0;
   /// Costs of the samples, one after the other; a sample may have several.
   [[nodiscard]] virtual std::vector<float> predict(std::span<const std::uint32_t> samples) = 0;

@@ -1,7 +1,5 @@
 #include <algorithm>
 #include <array>
-#include <map>
-#include <memory>
 #include <string>
 
 #include "core/base/count_up.h"
@@ -11,7 +9,7 @@
 #include "neuroshard/version.h"
 #include "weights/training/comm_trainee.h"
 #include "weights/training/compute_trainee.h"
-#include "weights/training/training_backend.h"
+#include "weights/training/network_training.h"
 
 namespace neuroshard {
 namespace {
@@ -136,32 +134,19 @@ class CommTraining {
                std::span<const int> hidden, training::CommPass pass, const TrainingOptions& options,
                ThreadTeam& team)
       : rows_(samples, sizes.architecture, pass),
-        split_(split_by_device_count(rows_, options.seed)),
-        random_(options.seed, is_forward(pass) ? kForwardStream : kBackwardStream),
-        trainee_(rows_, split_.train, hidden, options.loss, training::best_matrix_kernels(), team,
-                 random_),
-        elsewhere_(training::take_over(trainee_, options)),
-        loop_(elsewhere_ ? *elsewhere_ : trainee_, split_,
-              is_forward(pass) ? "forward" : "backward", options, random_) {}
+        training_(split_by_device_count(rows_, options.seed),
+                  is_forward(pass) ? "forward" : "backward", options,
+                  Random(options.seed, is_forward(pass) ? kForwardStream : kBackwardStream),
+                  [&](std::span<const std::uint32_t> samples_of_training, Random& random) {
+                    return training::CommTrainee(rows_, samples_of_training, hidden, options.loss,
+                                                 training::best_matrix_kernels(), team, random);
+                  }) {}
 
-  training::EpochLoop& loop() { return loop_; }
+  training::EpochLoop& loop() { return training_.loop(); }
 
   TrainingSummary finish(CommNetwork& network) {
-    TrainingSummary summary = loop_.finish();
-    network = trainee_.network();
-    std::map<int, std::vector<std::uint32_t>> by_devices;
-    for (const std::uint32_t sample : split_.test) {
-      by_devices[rows_.devices(sample)].push_back(sample);
-    }
-    for (const auto& [devices, tested] : by_devices) {
-      std::vector<float> measured_ms;
-      for (const std::uint32_t sample : tested) {
-        const std::span<const float> targets = rows_.targets(sample);
-        measured_ms.insert(measured_ms.end(), targets.begin(), targets.end());
-      }
-      summary.tests.push_back(
-          test_result(devices, std::move(measured_ms), trainee_.predict(tested)));
-    }
+    TrainingSummary summary = training_.finish();
+    network = training_.trained().network();
     return summary;
   }
 
@@ -169,11 +154,7 @@ class CommTraining {
   static bool is_forward(training::CommPass pass) { return pass == training::CommPass::kForward; }
 
   training::CommRows rows_;
-  Split split_;
-  Random random_;
-  training::CommTrainee trainee_;
-  std::unique_ptr<training::Trainee> elsewhere_;
-  training::EpochLoop loop_;
+  training::NetworkTraining<training::CommTrainee> training_;
 };
 
 }  // namespace
@@ -189,24 +170,22 @@ TrainedCompute train_compute(const ComputeSamples& samples, const ComputeNetwork
                      split);
 
   ThreadTeam team(options.threads);
-  Random random(options.seed, kComputeStream);
-  training::ComputeTrainee trainee(samples, split.train, sizes, options,
-                                   training::best_matrix_kernels(), team, random);
-  TrainedCompute trained;
-  const std::unique_ptr<training::Trainee> elsewhere = training::take_over(trainee, options);
-  training::EpochLoop loop(elsewhere ? *elsewhere : trainee, split, "compute", options, random);
-  const ResumableLoops resumable(
-      {&loop}, keeps_state(options) ? fingerprint_of(samples, sizes, options) : 0, options);
-  while (!loop.done()) {
-    loop.run_epoch();
+  training::NetworkTraining<training::ComputeTrainee> compute(
+      std::move(split), "compute", options, Random(options.seed, kComputeStream),
+      [&](std::span<const std::uint32_t> samples_of_training, Random& random) {
+        return training::ComputeTrainee(samples, samples_of_training, sizes, options,
+                                        training::best_matrix_kernels(), team, random);
+      });
+  const ResumableLoops resumable({&compute.loop()},
+                                 keeps_state(options) ? fingerprint_of(samples, sizes, options) : 0,
+                                 options);
+  while (!compute.loop().done()) {
+    compute.loop().run_epoch();
     resumable.save();
   }
-  trained.summary = loop.finish();
-  trained.model = trainee.model();
-  std::vector<float> measured_ms;
-  for (const std::uint32_t sample : split.test) measured_ms.push_back(samples.cost_ms[sample]);
-  trained.summary.tests.push_back(
-      test_result(0, std::move(measured_ms), trainee.predict(split.test)));
+  TrainedCompute trained;
+  trained.summary = compute.finish();
+  trained.model = compute.trained().model();
   return trained;
 }
 

@@ -71,11 +71,11 @@ TEST_P(ComputeGradient, IsTheSlopeOfTheLoss) {
                          best_matrix_kernels(), team, random);
   const auto loss = [&] { return trainee.differentiate(batch); };
   loss();
-  const auto table_gradient = sum_of(trainee.table_gradients());
-  const auto head_gradient = sum_of(trainee.head_gradients(batch.size()));
+  const auto table_gradient = sum_of(trainee.networks()[0].latest_gradients());
+  const auto head_gradient = sum_of(trainee.networks()[1].latest_gradients());
   const double unit = unit_of(GetParam(), trainee.scale());
-  expect_gradient(trainee.table_network(), table_gradient, unit, loss);
-  expect_gradient(trainee.head(), head_gradient, unit, loss);
+  expect_gradient(trainee.networks()[0].mlp, table_gradient, unit, loss);
+  expect_gradient(trainee.networks()[1].mlp, head_gradient, unit, loss);
 }
 
 INSTANTIATE_TEST_SUITE_P(BothLosses, ComputeGradient,
@@ -96,7 +96,9 @@ TEST_P(CommGradient, IsTheSlopeOfTheLoss) {
   CommTrainee trainee(rows, batch, hidden, kind, best_matrix_kernels(), team, random);
   const auto loss = [&] { return trainee.differentiate(batch); };
   loss();
-  expect_gradient(trainee.mlp(), sum_of(trainee.gradients()), unit_of(kind, trainee.scale()), loss);
+  NetworkInTraining& network = trainee.networks().front();
+  expect_gradient(network.mlp, sum_of(network.latest_gradients()), unit_of(kind, trainee.scale()),
+                  loss);
 }
 
 INSTANTIATE_TEST_SUITE_P(
