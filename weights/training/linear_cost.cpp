@@ -35,44 +35,23 @@ std::vector<double> terms_of(const ComputeSamples& samples, const OperatorPieces
 LinearCost::LinearCost(const ComputeSamples& samples, const OperatorPieces& pieces,
                        std::span<const std::uint32_t> used) {
   // In relation to the cost, so that all predictions should be 1; each term's mean square is 1.
-  std::vector<std::vector<double>> rows;
+  Rows rows;
   for (const std::uint32_t sample : used) {
     rows.push_back(terms_of(samples, pieces, sample));
     const double cost_ms = std::max<double>(samples.cost_ms[sample], kLeastMs);
     for (double& term : rows.back()) term /= cost_ms;
   }
-  const std::size_t size = pieces.count + 2;
-  std::vector<double> scales(size, 0.0);
-  for (std::size_t t = 0; t < size; ++t) {
-    double squares = 0.0;
-    for (const std::vector<double>& row : rows) squares += row[t] * row[t];
-    const double root = std::sqrt(squares / static_cast<double>(rows.size()));
-    scales[t] = root > 0.0 ? 1.0 / root : 0.0;
-    for (std::vector<double>& row : rows) row[t] *= scales[t];
-  }
+  const std::vector<double> scales = scale_terms(rows);
   std::vector<double> weights(rows.size(), 1.0);
   for (int round = 0; round < kRounds; ++round) {
-    std::vector<std::vector<double>> matrix(size, std::vector<double>(size, 0.0));
-    std::vector<double> right(size, 0.0);
-    for (std::size_t r = 0; r < rows.size(); ++r) {
-      for (std::size_t i = 0; i < size; ++i) {
-        const double weighted = weights[r] * rows[r][i];
-        right[i] += weighted;
-        for (std::size_t j = 0; j <= i; ++j) matrix[i][j] += weighted * rows[r][j];
-      }
-    }
-    for (std::size_t i = 0; i < size; ++i) {
-      matrix[i][i] += kRidge * static_cast<double>(rows.size());
-    }
-    solve_positive_definite(matrix, right);
-    factors_ = right;
+    factors_ = factors_for_1(rows, weights, kRidge);
     for (std::size_t r = 0; r < rows.size(); ++r) {
       double error = -1.0;
-      for (std::size_t t = 0; t < size; ++t) error += factors_[t] * rows[r][t];
+      for (std::size_t t = 0; t < factors_.size(); ++t) error += factors_[t] * rows[r][t];
       weights[r] = std::abs(error) <= kFar ? 1.0 : kFar / std::abs(error);
     }
   }
-  for (std::size_t t = 0; t < size; ++t) factors_[t] *= scales[t];
+  for (std::size_t t = 0; t < factors_.size(); ++t) factors_[t] *= scales[t];
 }
 
 float LinearCost::cost_ms(const ComputeSamples& samples, const OperatorPieces& pieces,

@@ -1,11 +1,20 @@
 #pragma once
 
+#include <span>
 #include <vector>
 
 namespace neuroshard::training {
 
-/// Solves `matrix` x = `right`: x takes the place of `right`, its Cholesky factor that of the
-/// matrix, which is positive definite and of which the lower triangle is read, [rows][columns].
-void solve_positive_definite(std::vector<std::vector<double>>& matrix, std::vector<double>& right);
+/// [rows][terms], as many terms in each row; there is one row at least.
+using Rows = std::vector<std::vector<double>>;
+
+/// Multiplies each term by a number that makes its mean square over `rows` 1; returns these
+/// numbers. A term that is 0 in all rows has 0.
+[[nodiscard]] std::vector<double> scale_terms(Rows& rows);
+
+/// Factors with which the terms of each row add up to 1: ridge regression, whose `ridge` is added
+/// to the mean square of each term. `weights`: how much the square of each row's error counts.
+[[nodiscard]] std::vector<double> factors_for_1(const Rows& rows, std::span<const double> weights,
+                                                double ridge);
 
 }  // namespace neuroshard::training

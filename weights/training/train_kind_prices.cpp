@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <string>
 #include <vector>
@@ -25,50 +24,20 @@ ShardAmounts amounts_of(ShardingKind kind, const KindSample& sample) {
              : shard_amounts(samples, sample.dim, sample.pooling_factor, 1.0, part);
 }
 
-/// Least squares of what `amounts`, each scaled to a mean square of 1 in `rows`, have to be
-/// multiplied by for 1.
-std::vector<double> factors_of(const std::vector<ShardAmounts>& rows,
-                               const std::vector<std::size_t>& amounts) {
-  std::vector<std::vector<double>> matrix(amounts.size(), std::vector<double>(amounts.size(), 0.0));
-  std::vector<double> factors(amounts.size(), 0.0);
-  for (const ShardAmounts& row : rows) {
-    for (std::size_t i = 0; i < amounts.size(); ++i) {
-      factors[i] += row[amounts[i]];
-      for (std::size_t j = 0; j <= i; ++j) matrix[i][j] += row[amounts[i]] * row[amounts[j]];
-    }
-  }
-  for (std::size_t i = 0; i < amounts.size(); ++i) {
-    matrix[i][i] += kTinyRidge * static_cast<double>(rows.size());
-  }
-  training::solve_positive_definite(matrix, factors);
-  return factors;
-}
-
 /// `rows`: amounts over the cost of a sample.
-KindPrice fitted(std::vector<ShardAmounts> rows) {
-  ShardAmounts scales{};
-  std::vector<std::size_t> amounts;
-  for (std::size_t i = 0; i < kShardAmounts; ++i) {
-    double squares = 0.0;
-    for (const ShardAmounts& row : rows) squares += row[i] * row[i];
-    if (squares == 0.0) continue;
-    amounts.push_back(i);
-    scales[i] = 1.0 / std::sqrt(squares / static_cast<double>(rows.size()));
-    for (ShardAmounts& row : rows) row[i] *= scales[i];
+KindPrice fitted(training::Rows rows) {
+  const std::vector<double> scales = training::scale_terms(rows);
+  const std::vector<double> weights(rows.size(), 1.0);
+  std::vector<double> factors = training::factors_for_1(rows, weights, kTinyRidge);
+  // No amount is paid for: the one that would be most is left out.
+  for (auto least = std::ranges::min_element(factors); *least < 0.0;
+       least = std::ranges::min_element(factors)) {
+    const std::ptrdiff_t left_out = least - factors.begin();
+    for (std::vector<double>& row : rows) row[static_cast<std::size_t>(left_out)] = 0.0;
+    factors = training::factors_for_1(rows, weights, kTinyRidge);
   }
   KindPrice price;
-  while (!amounts.empty()) {
-    const std::vector<double> factors = factors_of(rows, amounts);
-    const auto least = std::ranges::min_element(factors);
-    if (*least < 0.0) {
-      amounts.erase(amounts.begin() + (least - factors.begin()));
-      continue;
-    }
-    for (std::size_t i = 0; i < amounts.size(); ++i) {
-      price.ms[amounts[i]] = factors[i] * scales[amounts[i]];
-    }
-    break;
-  }
+  for (std::size_t i = 0; i < kShardAmounts; ++i) price.ms[i] = factors[i] * scales[i];
   return price;
 }
 
@@ -83,7 +52,7 @@ TrainedKindPrices train_kind_prices(const KindSamples& samples) {
       throw Error(what + ": there are " + std::to_string(of_kind.size()) + "; give at least " +
                   std::to_string(kLeastSamples));
     }
-    std::vector<ShardAmounts> rows;
+    training::Rows rows;
     for (std::size_t k = 0; k < of_kind.size(); ++k) {
       const auto cost_ms = static_cast<double>(of_kind[k].cost_ms);
       if (!(cost_ms > 0.0)) {
@@ -91,8 +60,8 @@ TrainedKindPrices train_kind_prices(const KindSamples& samples) {
                     " costs nothing; remove it or measure it again");
       }
       if (k % kOneInIsTested == 0) continue;
-      ShardAmounts& row = rows.emplace_back(amounts_of(kind, of_kind[k]));
-      for (double& amount : row) amount /= cost_ms;
+      const ShardAmounts amounts = amounts_of(kind, of_kind[k]);
+      for (double& amount : rows.emplace_back(amounts.begin(), amounts.end())) amount /= cost_ms;
     }
     const KindPrice& price = trained.prices[kind] = fitted(std::move(rows));
     TestResult test;
