@@ -1,12 +1,10 @@
 #include "weights/lookups/profile_accesses.h"
 
 #include <algorithm>
-#include <condition_variable>
-#include <deque>
-#include <exception>
-#include <mutex>
+#include <future>
 #include <optional>
-#include <thread>
+#include <span>
+#include <vector>
 
 #include "core/base/thread_team.h"
 #include "weights/lookups/profiled_table.h"
@@ -55,105 +53,41 @@ void profile_in_parallel(const AccessData& data, const ProfileOptions& options,
   });
 }
 
-// Blocks that one thread reads (and unpacks) while another counts.
-class BlockQueue {
- public:
-  struct Block {
-    std::size_t table = 0;
-    std::int64_t first = 0;
-    std::vector<std::int64_t> indices;
-  };
-
-  // Runs on the reading thread.
-  void read_all(const AccessData& data) {
-    try {
-      IndexReader reader(data);
-      for (std::size_t t = 0; t < data.tables(); ++t) {
-        const std::int64_t end = data.table_begin[t + 1];
-        for (std::int64_t first = data.table_begin[t]; first < end; first += kProfileBlock) {
-          Block block{t, first, {}};
-          block.indices.resize(static_cast<std::size_t>(std::min(kProfileBlock, end - first)));
-          reader.read(first, block.indices);
-          if (!push(std::move(block))) return;
-        }
-      }
-    } catch (...) {
-      failure_ = std::current_exception();
-    }
-    const std::scoped_lock lock(mutex_);
-    ended_ = true;
-    changed_.notify_all();
-  }
-
-  // False at the end.
-  bool pop(Block& block) {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return ended_ || !blocks_.empty(); });
-    if (blocks_.empty()) return false;
-    block = std::move(blocks_.front());
-    blocks_.pop_front();
-    changed_.notify_all();
-    return true;
-  }
-
-  void close() {
-    const std::scoped_lock lock(mutex_);
-    closed_ = true;
-    changed_.notify_all();
-  }
-
-  // Call when the reading thread has ended.
-  void rethrow_failure() {
-    if (failure_) std::rethrow_exception(failure_);
-  }
-
- private:
-  static constexpr std::size_t kMostBlocks = 8;
-
-  bool push(Block block) {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return closed_ || blocks_.size() < kMostBlocks; });
-    if (closed_) return false;
-    blocks_.push_back(std::move(block));
-    changed_.notify_all();
-    return true;
-  }
-
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::deque<Block> blocks_;
-  bool ended_ = false;
-  bool closed_ = false;
-  std::exception_ptr failure_;
-};
-
+// One thread reads (and unpacks) the next block while another counts.
 void profile_in_order(const AccessData& data, const ProfileOptions& options,
                       ProfileProgress& progress, std::vector<Table>& tables) {
-  BlockQueue queue;
-  std::jthread reader([&] { queue.read_all(data); });
-  struct CloseAtEnd {
-    BlockQueue& queue;
-    ~CloseAtEnd() { queue.close(); }
-  } close{queue};  // Destroyed before the thread is joined.
-
-  RowCounter counter = counter_for(options);
-  std::size_t current = 0;
-  const auto finish_tables_before = [&](std::size_t table) {
-    for (; current < table; ++current) {
-      tables[current] = table_of(counter, data.table_begin[current + 1] - data.table_begin[current],
-                                 data.batch, options.row_parts);
-      counter.clear();
-    }
+  IndexReader reader(data);
+  const auto read = [&](std::int64_t first) {
+    std::vector<std::int64_t> indices(
+        static_cast<std::size_t>(std::min(kProfileBlock, data.lookups() - first)));
+    reader.read(first, indices);
+    return indices;
   };
-  for (BlockQueue::Block block; queue.pop(block);) {
-    finish_tables_before(block.table);
-    check_indices(data, block.table, block.first, block.indices);
-    counter.add(block.indices);
-    progress.add(block.indices.size());
+  std::future<std::vector<std::int64_t>> next = std::async(std::launch::async, read, 0);
+  std::vector<std::int64_t> block;
+  std::span<const std::int64_t> left;  // Of the block.
+  std::int64_t end_of_block = 0;
+  RowCounter counter = counter_for(options);
+  for (std::size_t t = 0; t < tables.size(); ++t) {
+    const std::int64_t end = data.table_begin[t + 1];
+    for (std::int64_t first = data.table_begin[t]; first < end;) {
+      if (left.empty()) {
+        left = block = next.get();
+        end_of_block += static_cast<std::int64_t>(block.size());
+        if (end_of_block < data.lookups()) {
+          next = std::async(std::launch::async, read, end_of_block);
+        }
+      }
+      const auto part = left.first(std::min(left.size(), static_cast<std::size_t>(end - first)));
+      left = left.subspan(part.size());
+      check_indices(data, t, first, part);
+      counter.add(part);
+      progress.add(part.size());
+      first += static_cast<std::int64_t>(part.size());
+    }
+    tables[t] = table_of(counter, end - data.table_begin[t], data.batch, options.row_parts);
+    counter.clear();
   }
-  reader.join();
-  queue.rethrow_failure();
-  finish_tables_before(tables.size());
 }
 
 }  // namespace
