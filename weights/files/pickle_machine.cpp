@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "neuroshard/error.h"
+#include "weights/files/little_endian.h"
 
 namespace neuroshard::pickle {
 
@@ -94,12 +95,7 @@ std::string_view Machine::take_line() {
 }
 
 std::uint64_t Machine::take_unsigned(std::size_t bytes) {
-  std::uint64_t value = 0;
-  const std::string_view taken = take(bytes);
-  for (std::size_t i = 0; i < bytes; ++i) {
-    value |= std::uint64_t{static_cast<unsigned char>(taken[i])} << (8 * i);
-  }
-  return value;
+  return little_endian<std::uint64_t>(take(bytes));
 }
 
 std::int64_t Machine::take_count(std::size_t bytes) {

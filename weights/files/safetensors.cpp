@@ -1,8 +1,8 @@
 #include "weights/files/safetensors.h"
 
 #include <algorithm>
-#include <bit>
 #include <cstdint>
+#include <cstring>
 #include <nlohmann/json.hpp>
 #include <utility>
 #include <vector>
@@ -10,6 +10,7 @@
 #include "core/base/message_text.h"
 #include "neuroshard/error.h"
 #include "weights/files/json_reader.h"
+#include "weights/files/little_endian.h"
 
 namespace neuroshard {
 namespace {
@@ -18,22 +19,6 @@ constexpr std::size_t kLengthBytes = 8;
 constexpr std::uint64_t kMaxHeaderBytes = 16U << 20U;
 constexpr std::size_t kMaxRank = 8;
 const char* const kMetadata = "__metadata__";
-
-template <typename Unsigned>
-Unsigned read_little_endian(const char* bytes) {
-  Unsigned value = 0;
-  for (std::size_t i = 0; i < sizeof(Unsigned); ++i) {
-    value |= static_cast<Unsigned>(static_cast<unsigned char>(bytes[i])) << (8 * i);
-  }
-  return value;
-}
-
-template <typename Unsigned>
-void append_little_endian(std::string& bytes, Unsigned value) {
-  for (std::size_t i = 0; i < sizeof(Unsigned); ++i) {
-    bytes.push_back(static_cast<char>(value >> (8 * i) & 0xFFU));
-  }
-}
 
 /// Where a tensor's bytes are, counted from the end of the header.
 struct Extent {
@@ -113,7 +98,7 @@ Safetensors parse_safetensors(std::string_view bytes, const std::string& where) 
     throw Error(where + ": has " + std::to_string(bytes.size()) +
                 " bytes; too few for a safetensors file");
   }
-  const auto header_bytes = read_little_endian<std::uint64_t>(bytes.data());
+  const auto header_bytes = little_endian<std::uint64_t>(bytes.substr(0, kLengthBytes));
   if (header_bytes > kMaxHeaderBytes || header_bytes > bytes.size() - kLengthBytes) {
     throw Error(where + ": says that its header has " + std::to_string(header_bytes) +
                 " bytes; the file has " + std::to_string(bytes.size()) +
@@ -141,11 +126,7 @@ Safetensors parse_safetensors(std::string_view bytes, const std::string& where) 
   for (Extent& extent : extents) {
     Tensor& tensor = contents.tensors[extent.name];
     tensor.values.resize(static_cast<std::size_t>(extent.end - extent.begin) / 4);
-    const char* next = data.data() + extent.begin;
-    for (float& value : tensor.values) {
-      value = std::bit_cast<float>(read_little_endian<std::uint32_t>(next));
-      next += 4;
-    }
+    std::memcpy(tensor.values.data(), data.data() + extent.begin, 4 * tensor.values.size());
     tensor.shape = std::move(extent.shape);
   }
   return contents;
@@ -180,12 +161,10 @@ std::string serialize_safetensors(const Safetensors& contents) {
   text.append((8 - text.size() % 8) % 8, ' ');  // Data start at a multiple of 8.
   std::string bytes;
   bytes.reserve(kLengthBytes + text.size() + position);
-  append_little_endian(bytes, static_cast<std::uint64_t>(text.size()));
-  bytes += text;
+  const std::uint64_t header_bytes = text.size();
+  bytes.append(reinterpret_cast<const char*>(&header_bytes), kLengthBytes).append(text);
   for (const auto& [name, tensor] : contents.tensors) {
-    for (const float value : tensor.values) {
-      append_little_endian(bytes, std::bit_cast<std::uint32_t>(value));
-    }
+    bytes.append(reinterpret_cast<const char*>(tensor.values.data()), 4 * tensor.values.size());
   }
   return bytes;
 }

@@ -1,11 +1,11 @@
 #include "weights/files/torch_file.h"
 
-#include <bit>
 #include <cmath>
 #include <limits>
 #include <utility>
 
 #include "neuroshard/error.h"
+#include "weights/files/little_endian.h"
 
 namespace neuroshard {
 namespace {
@@ -16,24 +16,14 @@ using pickle::ElementType;
 /// Limit for all storages and tensors of a file together, unpacked.
 constexpr std::size_t kMaxBytes = std::size_t{1} << 28;
 
-std::uint64_t little_endian(const char* bytes, std::int64_t count) {
-  std::uint64_t value = 0;
-  for (std::int64_t i = 0; i < count; ++i) {
-    value |= std::uint64_t{static_cast<unsigned char>(bytes[i])} << (8 * i);
-  }
-  return value;
-}
-
-float element(const std::string& bytes, ElementType type, std::int64_t index) {
-  const std::int64_t size = element_bytes(type);
-  const std::uint64_t bits = little_endian(bytes.data() + index * size, size);
-  if (type == ElementType::kFloat32) {
-    return std::bit_cast<float>(static_cast<std::uint32_t>(bits));
-  }
-  if (type == ElementType::kInt32) return static_cast<float>(static_cast<std::int32_t>(bits));
+float element(std::string_view bytes, ElementType type, std::int64_t index) {
+  const auto size = static_cast<std::size_t>(element_bytes(type));
+  bytes = bytes.substr(static_cast<std::size_t>(index) * size, size);
+  if (type == ElementType::kFloat32) return little_endian<float>(bytes);
+  if (type == ElementType::kInt32) return static_cast<float>(little_endian<std::int32_t>(bytes));
   const double value = type == ElementType::kFloat64
-                           ? std::bit_cast<double>(bits)
-                           : static_cast<double>(static_cast<std::int64_t>(bits));
+                           ? little_endian<double>(bytes)
+                           : static_cast<double>(little_endian<std::int64_t>(bytes));
   // The conversion of a number that fp32 cannot hold is undefined; validation rejects infinity.
   if (std::fabs(value) > std::numeric_limits<float>::max()) {
     return std::numeric_limits<float>::infinity();

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "neuroshard/error.h"
+#include "weights/files/little_endian.h"
 
 namespace neuroshard {
 namespace {
@@ -29,8 +30,7 @@ NpyHeader read_npy_header(SequentialFile& file) {
   const int version = static_cast<unsigned char>(start[6]);
   // The length of the header takes 2 bytes in version 1, 4 later.
   const std::size_t fixed = version == 1 ? 10 : 12;
-  std::size_t length = 0;
-  for (std::size_t i = fixed; i-- > 8;) length = length << 8 | static_cast<unsigned char>(start[i]);
+  const auto length = little_endian<std::size_t>(start.substr(8, fixed - 8));
   if (version < 1 || version > 3 || fixed + length > SequentialFile::kMaxPeek) {
     fail("has a NumPy header of version " + std::to_string(version) + ", " +
          std::to_string(length) + " bytes; expected a version from 1 to 3 and a short header");

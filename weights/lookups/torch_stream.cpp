@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "neuroshard/error.h"
+#include "weights/files/little_endian.h"
 
 namespace neuroshard {
 namespace {
@@ -14,14 +15,6 @@ constexpr std::string_view kHeaderMagic = "PK\x03\x04";
 constexpr std::string_view kDescriptorMagic = "PK\x07\x08";
 constexpr std::size_t kHeaderBytes = 30;
 constexpr std::size_t kMaxSmallEntry = SequentialFile::kMaxPeek - 64;
-
-std::int64_t little_endian(std::string_view bytes) {
-  std::uint64_t value = 0;
-  for (std::size_t i = bytes.size(); i-- > 0;) {
-    value = value << 8U | static_cast<unsigned char>(bytes[i]);
-  }
-  return static_cast<std::int64_t>(value);
-}
 
 }  // namespace
 
@@ -46,7 +39,7 @@ std::optional<TorchStream::Entry> TorchStream::next_entry() {
   const std::string header(file_.peek(kHeaderBytes));
   if (header.size() < kHeaderBytes) fail("is cut short");
   const auto field = [&](std::size_t offset, std::size_t size) {
-    return little_endian(std::string_view(header).substr(offset, size));
+    return little_endian<std::int64_t>(std::string_view(header).substr(offset, size));
   };
   const std::int64_t flags = field(6, 2);
   const std::int64_t method = field(8, 2);
@@ -69,7 +62,7 @@ std::optional<TorchStream::Entry> TorchStream::next_entry() {
     if (unpacked != kSizesElsewhere) {
       entry.bytes = unpacked;
     } else if (extra.size() >= 12 && extra[0] == 1 && extra[1] == 0) {
-      entry.bytes = little_endian(std::string_view(extra).substr(4, 8));
+      entry.bytes = little_endian<std::int64_t>(std::string_view(extra).substr(4, 8));
     }
   }
   file_.skip_to(file_.position() + extra_bytes);
@@ -95,7 +88,8 @@ std::string TorchStream::read_small_entry(const Entry& entry) {
     const std::string_view ahead = file_.peek(SequentialFile::kMaxPeek);
     bytes = ahead.find(kDescriptorMagic);
     while (bytes != std::string_view::npos && bytes + 16 <= ahead.size() &&
-           little_endian(ahead.substr(bytes + 8, 4)) != static_cast<std::int64_t>(bytes)) {
+           little_endian<std::int64_t>(ahead.substr(bytes + 8, 4)) !=
+               static_cast<std::int64_t>(bytes)) {
       bytes = ahead.find(kDescriptorMagic, bytes + 1);
     }
     if (bytes == std::string_view::npos || bytes > kMaxSmallEntry) {
