@@ -1,5 +1,6 @@
 #include <immintrin.h>
 
+#include "core/kernels/row_tiles.h"
 #include "weights/collection/pooling_kernels.h"
 
 namespace neuroshard {
@@ -49,30 +50,29 @@ inline void sum_chunk(const float* weights, const std::int64_t* indices, std::in
   for (int r = 0; r < kRegisters; ++r) _mm256_storeu_ps(out + r * kLanes, sum[r]);
 }
 
+// Calls `chunk(registers, column)` for the columns in chunks of so many registers, 8 at most, then
+// `four(column)` if there are four columns more.
+template <typename Chunk, typename Four>
+inline void for_columns(int dim, Chunk chunk, Four four) {
+  for_row_tiles<8>(
+      dim / kLanes, [&](auto registers, int first)
+                        __attribute__((always_inline)) { chunk(registers, first * kLanes); });
+  if (dim % kLanes != 0) four(dim - 4);
+}
+
 void sum_rows(const float* weights, const std::int64_t* indices, std::int64_t count, int dim,
               float* out) {
-  int column = 0;
-  for (; column + 64 <= dim; column += 64) {
-    sum_chunk<8>(weights + column, indices, count, dim, out + column);
-  }
-  if (column + 32 <= dim) {
-    sum_chunk<4>(weights + column, indices, count, dim, out + column);
-    column += 32;
-  }
-  if (column + 16 <= dim) {
-    sum_chunk<2>(weights + column, indices, count, dim, out + column);
-    column += 16;
-  }
-  if (column + 8 <= dim) {
-    sum_chunk<1>(weights + column, indices, count, dim, out + column);
-    column += 8;
-  }
-  if (column + 4 <= dim) {
-    const float* first = weights + column;
-    _mm_storeu_ps(out + column, sum_four_columns(count, [=](std::int64_t i) {
-                    return first + indices[i] * dim;
-                  }));
-  }
+  for_columns(
+      dim,
+      [=](auto registers, int column) {
+        sum_chunk<registers>(weights + column, indices, count, dim, out + column);
+      },
+      [=](int column) {
+        const float* first = weights + column;
+        _mm_storeu_ps(out + column, sum_four_columns(count, [=](std::int64_t i) {
+                        return first + indices[i] * dim;
+                      }));
+      });
 }
 
 template <int kRegisters>
@@ -90,29 +90,19 @@ inline void update_chunk(const float* gradients, std::int64_t stride, const Look
 
 void update_row(const float* gradients, std::int64_t stride, const Lookup* lookups,
                 std::int64_t count, int dim, float learning_rate, float* row) {
-  int column = 0;
-  for (; column + 64 <= dim; column += 64) {
-    update_chunk<8>(gradients + column, stride, lookups, count, learning_rate, row + column);
-  }
-  if (column + 32 <= dim) {
-    update_chunk<4>(gradients + column, stride, lookups, count, learning_rate, row + column);
-    column += 32;
-  }
-  if (column + 16 <= dim) {
-    update_chunk<2>(gradients + column, stride, lookups, count, learning_rate, row + column);
-    column += 16;
-  }
-  if (column + 8 <= dim) {
-    update_chunk<1>(gradients + column, stride, lookups, count, learning_rate, row + column);
-    column += 8;
-  }
-  if (column + 4 <= dim) {
-    const float* first = gradients + column;
-    const __m128 sum =
-        sum_four_columns(count, [=](std::int64_t i) { return first + lookups[i].sample * stride; });
-    const __m128 step = _mm_mul_ps(_mm_set1_ps(learning_rate), sum);
-    _mm_storeu_ps(row + column, _mm_sub_ps(_mm_loadu_ps(row + column), step));
-  }
+  for_columns(
+      dim,
+      [=](auto registers, int column) {
+        update_chunk<registers>(gradients + column, stride, lookups, count, learning_rate,
+                                row + column);
+      },
+      [=](int column) {
+        const float* first = gradients + column;
+        const __m128 sum = sum_four_columns(
+            count, [=](std::int64_t i) { return first + lookups[i].sample * stride; });
+        const __m128 step = _mm_mul_ps(_mm_set1_ps(learning_rate), sum);
+        _mm_storeu_ps(row + column, _mm_sub_ps(_mm_loadu_ps(row + column), step));
+      });
 }
 
 bool has_avx2() { return __builtin_cpu_supports("avx2") != 0; }
