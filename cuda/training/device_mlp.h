@@ -56,7 +56,7 @@ class DeviceMlp {
     DeviceBuffer buffer_;
   };
 
-  /// What is copied, here and there.
+  /// Arrays of the device, and those of the host that they are copied from and to.
   [[nodiscard]] std::array<std::pair<const Floats*, AlignedVector<float>*>, 4> arrays(
       training::NetworkInTraining& host) const;
   [[nodiscard]] std::size_t layers() const { return widths_.size() - 1; }

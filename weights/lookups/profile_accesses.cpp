@@ -65,7 +65,7 @@ void profile_in_order(const AccessData& data, const ProfileOptions& options,
   };
   std::future<std::vector<std::int64_t>> next = std::async(std::launch::async, read, 0);
   std::vector<std::int64_t> block;
-  std::span<const std::int64_t> left;  // Of the block.
+  std::span<const std::int64_t> left;  // The rest of the block.
   std::int64_t end_of_block = 0;
   RowCounter counter = counter_for(options);
   for (std::size_t t = 0; t < tables.size(); ++t) {

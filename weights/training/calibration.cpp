@@ -62,7 +62,7 @@ void Calibration::cross_validate() {
   report.network = summary_.network;
   report.epochs = options_.epochs;
   std::size_t trained = 0;
-  std::vector<float> predicted_ms;  // Of all parts, at the best epoch.
+  std::vector<float> predicted_ms;  // In all parts, at the best epoch.
   for (report.epoch = 0; report.epoch <= options_.epochs; ++report.epoch) {
     report.train_loss = 0.0;
     report.valid_loss = 0.0;

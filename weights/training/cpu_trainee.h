@@ -27,7 +27,7 @@ struct NetworkInTraining {
 
   /// Makes room for the gradients of a batch, in so many parts.
   void begin_gradients(std::size_t parts);
-  /// Those of the last batch, to be added up.
+  /// The parts of the last batch, to be added up.
   [[nodiscard]] std::span<const AlignedVector<float>> latest_gradients() const {
     return std::span(gradients).first(parts);
   }
