@@ -135,10 +135,8 @@ int run_profile(const ProfileCommand& command, Console& console) {
       profile.tables = profile_accesses(log.front(), options);
     }
   }
-  output.write(serialize_table_configs(profile.tables, false, batch));
-  if (statistics) statistics->write(cache_statistics_file(profile, batch));
-  output.finish();
-  if (statistics) statistics->finish();
+  output.finish(serialize_table_configs(profile.tables, false, batch));
+  if (statistics) statistics->finish(cache_statistics_file(profile, batch));
   const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
   console.err << printable(command.accesses.front())
               << (log.size() > 1 ? " and " + counted(log.size() - 1, "more file") : "") << ": "

@@ -43,15 +43,11 @@ ReportOutput::ReportOutput(Console& console, const std::string& path)
     : file_(optional_output(console, path)) {}
 
 void ReportOutput::write(const PlanDocument& document, const ReportContext& context) {
-  if (!file_) return;
-  file_->write(html_report(document, context));
-  file_->finish();
+  if (file_) file_->finish(html_report(document, context));
 }
 
 void ReportOutput::write(const NoPlanDocument& document) {
-  if (!file_) return;
-  file_->write(html_report(document));
-  file_->finish();
+  if (file_) file_->finish(html_report(document));
 }
 
 }  // namespace neuroshard::tools

@@ -1,6 +1,7 @@
 #include "tools/console/result_output.h"
 
 #include <filesystem>
+#include <nlohmann/json.hpp>
 
 #include "neuroshard/error.h"
 #include "weights/files/atomic_file.h"
@@ -18,6 +19,20 @@ void require_one_for_json(OutputFormat format, std::size_t count, std::string_vi
   if (format != OutputFormat::kJson || count <= 1) return;
   throw Error("--format json holds one " + std::string(noun) + ", and there are " +
               std::to_string(count) + "; pick one with --index, or use jsonl");
+}
+
+std::string json_document(const nlohmann::ordered_json& json) {
+  using Json = nlohmann::ordered_json;
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
+}
+
+std::string json_lines(const nlohmann::ordered_json& list) {
+  using Json = nlohmann::ordered_json;
+  std::string lines;
+  for (const Json& entry : list) {
+    lines += entry.dump(-1, ' ', false, Json::error_handler_t::replace) + '\n';
+  }
+  return lines;
 }
 
 bool is_device(const std::string& path) {
@@ -44,7 +59,8 @@ void ResultOutput::write(std::string_view text) {
   }
 }
 
-void ResultOutput::finish() {
+void ResultOutput::finish(std::string_view last) {
+  if (!last.empty()) write(last);
   if (!path_.empty()) write_file(path_, text_);
 }
 

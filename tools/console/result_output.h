@@ -1,5 +1,6 @@
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -17,6 +18,11 @@ enum class OutputFormat { kTable, kJson, kJsonl };
 /// "task", "plan".
 void require_one_for_json(OutputFormat format, std::size_t count, std::string_view noun);
 
+/// The text of a document, and of a list with a line for each of its entries. What is not UTF-8 in
+/// a text is replaced.
+[[nodiscard]] std::string json_document(const nlohmann::ordered_json& json);
+[[nodiscard]] std::string json_lines(const nlohmann::ordered_json& list);
+
 /// True for a device or pipe that exists: it is written to as it comes, and never replaced.
 [[nodiscard]] bool is_device(const std::string& path);
 
@@ -30,8 +36,8 @@ class ResultOutput {
 
   /// Throws Error (kIo) when the disk is full or the reader has gone.
   void write(std::string_view text);
-  /// Makes the file appear. Call once, last.
-  void finish();
+  /// Writes `last`, and makes the file appear. Call once, last.
+  void finish(std::string_view last = {});
 
   /// Plain for a file.
   [[nodiscard]] const TextStyle& style() const { return style_; }

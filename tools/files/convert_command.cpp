@@ -55,8 +55,7 @@ int convert_hugectr_model(const ConvertCommand& command, Console& console) {
       task_of_hugectr_model(read_file(command.hugectr_model, kMaxJsonBytes), command.hugectr_model);
   const TaskFile read = parse_task(task, command.output);
   ResultOutput output(console, command.output);
-  output.write(task);
-  output.finish();
+  output.finish(task);
   console.err << printable(command.output) << ": " << counted(read.tables.size(), "table") << ". "
               << printable(read.notes) << '\n';
   return kExitOk;
@@ -69,8 +68,7 @@ int convert_torchrec_plan(const ConvertCommand& command, Console& console) {
   const ConvertedPlan plan = plan_of_torchrec(read_file(command.torchrec_plan, kMaxJsonBytes),
                                               command.torchrec_plan, load_task(command.task));
   ResultOutput output(console, command.output);
-  output.write(plan.line);
-  output.finish();
+  output.finish(plan.line);
   for (const std::string& note : plan.notes) console.err << "note: " << note << '\n';
   return kExitOk;
 }

@@ -81,8 +81,7 @@ int run_explain(const ExplainCommand& command, Console& console) {
     return kExitInfeasible;
   }
   if (plan) document.explanation = planner.explain(task, *plan);
-  output.write(text_of(document, format, output.style()));
-  output.finish();
+  output.finish(text_of(document, format, output.style()));
   return plan ? kExitOk : kExitInfeasible;
 }
 

@@ -59,7 +59,7 @@ GroupsRequest request_of(const GroupsCommand& command) {
 
 void write_best_plan(const GroupsReport& report, ResultOutput& output) {
   const GroupsPlan& best = report.result.plans[*report.result.best];
-  output.write(plan_to_json(
+  output.finish(plan_to_json(
       PlanDocument{.task = best.task,
                    .plan = *best.result.plan,
                    .cost = best.result.cost,
@@ -68,7 +68,6 @@ void write_best_plan(const GroupsReport& report, ResultOutput& output) {
                    .weights = report.weights,
                    .notes = report.notes,
                    .complete = best.result.complete}));
-  output.finish();
 }
 
 int run_groups(const GroupsCommand& command, Console& console) {
@@ -87,22 +86,8 @@ int run_groups(const GroupsCommand& command, Console& console) {
                             .weights = models.origin,
                             .notes = loaded.notes,
                             .result = planner.plan_groups(task, request)};
-  switch (format) {
-    case OutputFormat::kTable:
-      output.write(groups_page(report, output.style()));
-      break;
-    case OutputFormat::kJson:
-      output.write(groups_json(report));
-      break;
-    case OutputFormat::kJsonl:
-      output.write(groups_json_lines(report));
-      break;
-  }
-  output.finish();
-  if (chart) {
-    chart->write(groups_chart(report));
-    chart->finish();
-  }
+  output.finish(groups_text(report, format, output.style()));
+  if (chart) chart->finish(groups_chart(report));
   if (!report.result.best) {
     say_no_plan(report.title, "no size of groups has one", console);
     return kExitInfeasible;

@@ -9,6 +9,7 @@
 #include "core/tables/node_link_fields.h"
 #include "neuroshard/plan_file.h"
 #include "tools/charts/line_chart.h"
+#include "tools/text/text.h"
 
 namespace neuroshard::tools {
 namespace {
@@ -85,13 +86,7 @@ GroupsJson json_of(const GroupsReport& report, const GroupsPlan& plan) {
   return json;
 }
 
-std::string text_of(const GroupsJson& json, int indent) {
-  return json.dump(indent, ' ', false, GroupsJson::error_handler_t::replace) + '\n';
-}
-
-}  // namespace
-
-std::string groups_page(const GroupsReport& report, const TextStyle& style) {
+std::string page_of(const GroupsReport& report, const TextStyle& style) {
   using enum TextTable::Align;
   TextTable table({kRight, kLeft, kRight, kRight, kRight, kRight, kRight, kRight, kLeft});
   table.add_row({"size", "layout", "groups", "cost ms", "iteration ms", "averaging ms", "every",
@@ -137,7 +132,13 @@ std::string groups_page(const GroupsReport& report, const TextStyle& style) {
   return text;
 }
 
-std::string groups_json(const GroupsReport& report) {
+}  // namespace
+
+std::string groups_text(const GroupsReport& report, OutputFormat format, const TextStyle& style) {
+  if (format == OutputFormat::kTable) return page_of(report, style);
+  GroupsJson plans = GroupsJson::array();
+  for (const GroupsPlan& plan : report.result.plans) plans.push_back(json_of(report, plan));
+  if (format == OutputFormat::kJsonl) return json_lines(plans);
   GroupsJson json = {{"format", "neuroshard.groups"},
                      {"version", 1},
                      {"task",
@@ -147,18 +148,11 @@ std::string groups_json(const GroupsReport& report) {
                        {"devices", report.task.devices}}},
                      {"weights", report.weights},
                      {"notes", report.notes},
-                     {"left_out", report.result.left_out}};
-  GroupsJson& plans = json["groups"] = GroupsJson::array();
-  for (const GroupsPlan& plan : report.result.plans) plans.push_back(json_of(report, plan));
-  json["best"] = nullptr;
+                     {"left_out", report.result.left_out},
+                     {"groups", std::move(plans)},
+                     {"best", nullptr}};
   if (report.result.best) json["best"] = *report.result.best;
-  return text_of(json, 2);
-}
-
-std::string groups_json_lines(const GroupsReport& report) {
-  std::string text;
-  for (const GroupsPlan& plan : report.result.plans) text += text_of(json_of(report, plan), -1);
-  return text;
+  return json_document(json);
 }
 
 std::string groups_chart(const GroupsReport& report) {

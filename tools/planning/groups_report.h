@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "neuroshard/device_groups.h"
-#include "tools/text/text.h"
+#include "tools/console/result_output.h"
 
 namespace neuroshard::tools {
 
@@ -17,12 +17,10 @@ struct GroupsReport {
   GroupsResult result;
 };
 
-/// A row for each size and layout, and how other commands are told of the cheapest.
-[[nodiscard]] std::string groups_page(const GroupsReport& report, const TextStyle& style);
-/// The document of docs/device_groups.md.
-[[nodiscard]] std::string groups_json(const GroupsReport& report);
-/// A line of JSON for each size and layout.
-[[nodiscard]] std::string groups_json_lines(const GroupsReport& report);
+/// A page with a row for each size and layout, and how other commands are told of the cheapest; the
+/// document of docs/device_groups.md; or a line of JSON for each size and layout.
+[[nodiscard]] std::string groups_text(const GroupsReport& report, OutputFormat format,
+                                      const TextStyle& style);
 /// An SVG file: cost over devices of a group, a line for each layout, and for what its iterations
 /// take without averaging.
 [[nodiscard]] std::string groups_chart(const GroupsReport& report);

@@ -127,22 +127,8 @@ int plan_what_ifs(const PlanCommand& command, OutputFormat format, const LoadedT
   for (std::size_t i = 0; i < variants.size(); ++i) {
     end.count(report.outcomes[i], "with " + variant_text(variants[i]) + ": ");
   }
-  switch (format) {
-    case OutputFormat::kTable:
-      output.write(variants_page(report, output.style()));
-      break;
-    case OutputFormat::kJson:
-      output.write(variants_json(report));
-      break;
-    case OutputFormat::kJsonl:
-      output.write(variants_json_lines(report));
-      break;
-  }
-  output.finish();
-  if (chart) {
-    chart->write(variants_chart(report));
-    chart->finish();
-  }
+  output.finish(variants_text(report, format, output.style()));
+  if (chart) chart->finish(variants_chart(report));
   return end.report(variants.size(), console);
 }
 

@@ -156,10 +156,7 @@ int run_replan(const ReplanCommand& command, Console& console) {
                                   .task_name = loaded.titles[0],
                                   .weights = models.origin,
                                   .notes = loaded.notes};
-    if (format == OutputFormat::kJson) {
-      output.write(plan_to_json(document));
-      output.finish();
-    }
+    if (format == OutputFormat::kJson) output.finish(plan_to_json(document));
     report.write(document);
     return kExitInfeasible;
   }
@@ -180,10 +177,9 @@ int run_replan(const ReplanCommand& command, Console& console) {
                               .complete = result.complete,
                               .moves = plan_moves(replanned),
                               .read_ms = loaded.read_ms};
-  output.write(format == OutputFormat::kJson
-                   ? plan_to_json(document)
-                   : plan_page(document, output.style()) + '\n' + moves_page(document));
-  output.finish();
+  output.finish(format == OutputFormat::kJson
+                    ? plan_to_json(document)
+                    : plan_page(document, output.style()) + '\n' + moves_page(document));
   ReportContext context;
   if (report.wanted()) {
     context.bound = quick_bound_of(loaded.machine(), task, *result.plan);

@@ -16,6 +16,7 @@
 #include "neuroshard/waiting.h"
 #include "tools/charts/line_chart.h"
 #include "tools/plan_pages/plan_report.h"
+#include "tools/text/text.h"
 
 namespace neuroshard::tools {
 namespace {
@@ -130,18 +131,7 @@ std::string fewest_devices(const VariantsReport& report) {
          variant_text(report.variants[cheapest]);
 }
 
-std::string dumped(const Json& json, int indent) {
-  return json.dump(indent, ' ', false, Json::error_handler_t::replace);
-}
-
-}  // namespace
-
-std::string variant_text(const TaskVariant& variant) {
-  return counted(static_cast<std::uint64_t>(variant.devices), "device") + " of " +
-         memory_text(variant);
-}
-
-std::string variants_page(const VariantsReport& report, const TextStyle& style) {
+std::string page_of(const VariantsReport& report, const TextStyle& style) {
   using enum TextTable::Align;
   // Either all variants say it or none.
   const bool hosts = !report.variants.empty() && report.variants.front().host_bytes;
@@ -190,29 +180,31 @@ std::string variants_page(const VariantsReport& report, const TextStyle& style) 
   return text;
 }
 
-std::string variants_json(const VariantsReport& report) {
-  Json json = {{"format", "neuroshard.variants"},
-               {"version", 1},
-               {"task",
-                {{"name", report.title},
-                 {"tables", report.task.tables.size()},
-                 {"size_gb", gib_from_bytes(total_bytes(report.task))}}},
-               {"weights", report.weights},
-               {"notes", report.notes},
-               {"read_ms", report.read_ms}};
-  Json& variants = json["variants"] = Json::array();
+}  // namespace
+
+std::string variant_text(const TaskVariant& variant) {
+  return counted(static_cast<std::uint64_t>(variant.devices), "device") + " of " +
+         memory_text(variant);
+}
+
+std::string variants_text(const VariantsReport& report, OutputFormat format,
+                          const TextStyle& style) {
+  if (format == OutputFormat::kTable) return page_of(report, style);
+  Json variants = Json::array();
   for (std::size_t i = 0; i < report.variants.size(); ++i) {
     variants.push_back(variant_json(report.variants[i], report.outcomes[i]));
   }
-  return dumped(json, 2) + '\n';
-}
-
-std::string variants_json_lines(const VariantsReport& report) {
-  std::string text;
-  for (std::size_t i = 0; i < report.variants.size(); ++i) {
-    text += dumped(variant_json(report.variants[i], report.outcomes[i]), -1) + '\n';
-  }
-  return text;
+  if (format == OutputFormat::kJsonl) return json_lines(variants);
+  return json_document({{"format", "neuroshard.variants"},
+                        {"version", 1},
+                        {"task",
+                         {{"name", report.title},
+                          {"tables", report.task.tables.size()},
+                          {"size_gb", gib_from_bytes(total_bytes(report.task))}}},
+                        {"weights", report.weights},
+                        {"notes", report.notes},
+                        {"read_ms", report.read_ms},
+                        {"variants", std::move(variants)}});
 }
 
 std::string variants_chart(const VariantsReport& report) {

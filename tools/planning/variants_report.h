@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "neuroshard/what_if.h"
-#include "tools/text/text.h"
+#include "tools/console/result_output.h"
 
 namespace neuroshard::tools {
 
@@ -21,12 +21,10 @@ struct VariantsReport {
 
 /// "4 devices of 8.00 GiB", "4 devices of 8.00 GiB, hosts of 100 GiB"
 [[nodiscard]] std::string variant_text(const TaskVariant& variant);
-/// A row a variant, and how little would do.
-[[nodiscard]] std::string variants_page(const VariantsReport& report, const TextStyle& style);
-/// The document of docs/plan_format.md.
-[[nodiscard]] std::string variants_json(const VariantsReport& report);
-/// A line of JSON a variant.
-[[nodiscard]] std::string variants_json_lines(const VariantsReport& report);
+/// A page with a row a variant, and how little would do; the document of docs/plan_format.md; or a
+/// line of JSON a variant.
+[[nodiscard]] std::string variants_text(const VariantsReport& report, OutputFormat format,
+                                        const TextStyle& style);
 /// An SVG file: cost over what there are several of, devices if so, then memory of a device, then
 /// of hosts; a line for each combination of the others.
 [[nodiscard]] std::string variants_chart(const VariantsReport& report);

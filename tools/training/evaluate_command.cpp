@@ -99,8 +99,7 @@ void report(const EvaluateCommand& command, const std::string& weights,
     }
     first = last;
   }
-  scatter->write(scatter_svg(panels, 2));
-  scatter->finish();
+  scatter->finish(scatter_svg(panels, 2));
 }
 
 void append_samples(ComputeSamples& all, ComputeSamples more) {

@@ -58,18 +58,14 @@ int run(const FitCommand& command, Console& console) {
   const FittedWeights fitted = fitted_with_progress(command, console);
   const std::string page = fit_page(fitted);
   console.out << page;
-  if (report) {
-    report->write(fit_html("Cost models: " + command.output, page, fitted));
-    report->finish();
-  }
+  if (report) report->finish(fit_html("Cost models: " + command.output, page, fitted));
   const std::vector<std::string> off = terms_off(fitted, command.max_error);
   if (!off.empty()) {
     std::string text = "the samples make no weights to plan by, and nothing is written";
     for (const std::string& term : off) text += "; " + term;
     throw Error(text + "; measure these anew, or give a larger --max-error");
   }
-  output.write(serialize_weights(fitted.models));
-  output.finish();
+  output.finish(serialize_weights(fitted.models));
   console.out << "wrote " << printable(command.output) << '\n';
   return kExitOk;
 }

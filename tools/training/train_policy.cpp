@@ -75,8 +75,7 @@ int run(const TrainPolicy& command, Console& console) {
   options.should_stop = [&] { return guard.interrupted(); };
   const training::TrainedPolicy trained = training::train_policy(tables, options);
   progress.reset();
-  output.write(serialize_policy(trained.policy));
-  output.finish();
+  output.finish(serialize_policy(trained.policy));
   const auto best = static_cast<std::size_t>(trained.best_iteration);
   console.out << "mean cost of tasks of tables not trained on: "
               << format_short(trained.cost_ms.front()) << " ms at first, "

@@ -126,14 +126,10 @@ bool TrainingSession::report(const std::string& part, std::span<const TrainingSu
 
 void TrainingSession::finish() {
   if (!trained_) throw Error("stopped in the first epoch; nothing is written");
-  output_.write(serialize_weights(models_));
-  output_.finish();
+  output_.finish(serialize_weights(models_));
   console_.out << "wrote " << printable(options_.output) << '\n';
   if (log_) log_->finish();
-  if (scatter_) {
-    scatter_->write(scatter_svg(panels_, 2));
-    scatter_->finish();
-  }
+  if (scatter_) scatter_->finish(scatter_svg(panels_, 2));
   if (state_files_.empty()) return;
   if (interrupted()) {
     console_.out << "the same command goes on after the last epoch\n";
