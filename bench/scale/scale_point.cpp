@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "bench/inputs/random_comm.h"
@@ -11,7 +10,7 @@
 #include "bench/stopwatch.h"
 #include "core/base/count_up.h"
 #include "core/base/random.h"
-#include "weights/files/json_reader.h"
+#include "neuroshard/error.h"
 
 namespace neuroshard::bench {
 namespace {
@@ -43,44 +42,19 @@ Task drawn_task(std::span<const Table> tables, int count, int devices, std::uint
   return task;
 }
 
-std::string to_json(const ScalePoint& point) {
-  return nlohmann::json{{"tables", point.tables},
-                        {"devices", point.devices},
-                        {"search_ms", point.search_ms},
-                        {"cpu_ms", point.cpu_ms},
-                        {"spread", point.spread},
-                        {"plans", point.plans},
-                        {"peak_bytes", point.peak_bytes},
-                        {"initial_bytes", point.initial_bytes},
-                        {"candidates", point.candidates},
-                        {"head_evaluations", point.head_evaluations},
-                        {"comm_evaluations", point.comm_evaluations},
-                        {"cost_ms", point.cost_ms},
-                        {"random_comm", point.random_comm}}
-      .dump();
-}
+// For nlohmann::json.
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ScalePoint, tables, devices, search_ms, cpu_ms, spread, plans,
+                                   peak_bytes, initial_bytes, candidates, head_evaluations,
+                                   comm_evaluations, cost_ms, random_comm)
+
+std::string to_json(const ScalePoint& point) { return nlohmann::json(point).dump(); }
 
 ScalePoint scale_point_from_json(const std::string& json) {
-  const std::string where = "a measuring process's answer";
-  const JsonDocument document = parse_json(json, where);
-  const JsonObject object(document.root(), where);
-  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
-  constexpr int kMostInt = std::numeric_limits<int>::max();
-  ScalePoint point;
-  point.tables = object.small_integer("tables", 1, kMostInt);
-  point.devices = object.small_integer("devices", 1, kMostInt);
-  point.search_ms = object.number("search_ms");
-  point.cpu_ms = object.number("cpu_ms");
-  point.spread = object.number("spread");
-  point.plans = object.small_integer("plans", 1, kMostInt);
-  point.peak_bytes = object.integer("peak_bytes", 0, kMost);
-  point.initial_bytes = object.integer("initial_bytes", 0, kMost);
-  point.candidates = object.integer("candidates", 0, kMost);
-  point.head_evaluations = object.integer("head_evaluations", 0, kMost);
-  point.comm_evaluations = object.integer("comm_evaluations", 0, kMost);
-  point.cost_ms = object.number("cost_ms");
-  point.random_comm = object.value("random_comm").get<bool>();
-  return point;
+  try {
+    return nlohmann::json::parse(json).get<ScalePoint>();
+  } catch (const nlohmann::json::exception& error) {
+    throw Error(std::string("a measuring process's answer: ") + error.what());
+  }
 }
 
 ScalePoint measure_scale_point(CostModels models, const Task& task, const PlannerOptions& options,
