@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/inputs/plan_cases.h"
 #include "bench/inputs/task_sets.h"
 #include "bench/machine/machine_context.h"
 #include "neuroshard/cost_models.h"
@@ -33,13 +34,6 @@ struct SetOptions {
 };
 void add_set_options(CLI::App& command, SetOptions& options, const std::string& default_sets);
 
-/// Table sets on numbers of devices, as table_set_cases() takes them.
-struct TableSetOptions {
-  std::string folder = "bench/data/table_sets";
-  std::vector<std::string> names{};  ///< Empty: all.
-  std::vector<int> devices{};        ///< The command's choice.
-  double memory_gib = 40.0;
-};
 /// Adds --set-folder, or what `folder_option` calls it, --sets, --devices of at least
 /// `least_devices`, and --memory-gb.
 void add_table_set_options(CLI::App& command, TableSetOptions& options, int least_devices = 1,

@@ -1,12 +1,12 @@
 #include "bench/inputs/plan_cases.h"
 
 #include <algorithm>
-#include <array>
 #include <numeric>
 
 #include "core/base/random.h"
 #include "neuroshard/error.h"
 #include "neuroshard/task_file.h"
+#include "weights/collection/sample_draws.h"
 #include "weights/lookups/wide_population.h"
 
 namespace neuroshard::bench {
@@ -51,15 +51,13 @@ std::vector<PlanCase> golden_cases(const GoldenFolder& folder, std::vector<std::
   return cases;
 }
 
-std::vector<PlanCase> table_set_cases(const std::filesystem::path& folder,
-                                      std::vector<std::string> names,
-                                      const std::vector<int>& devices, double memory_gib,
-                                      const HostMemory& host) {
-  if (names.empty()) names = names_in(folder);
+std::vector<PlanCase> table_set_cases(const TableSetOptions& sets, const HostMemory& host) {
+  const std::filesystem::path folder = sets.folder;
+  const std::vector<std::string> names = sets.names.empty() ? names_in(folder) : sets.names;
   std::vector<PlanCase> cases;
-  for (const int count : devices) {
+  for (const int count : sets.devices) {
     for (const std::string& name : names) {
-      Task task = load_whole_task(folder / (name + ".json"), count, memory_gib);
+      Task task = load_whole_task(folder / (name + ".json"), count, sets.memory_gib);
       task.host = host;
       if (may_fit(task)) cases.push_back({name, std::move(task)});
     }
@@ -69,8 +67,6 @@ std::vector<PlanCase> table_set_cases(const std::filesystem::path& folder,
 
 std::vector<PlanCase> wide_cases(int count, const std::vector<int>& devices, double memory_gib,
                                  std::uint64_t seed) {
-  constexpr std::array kDims = {4, 8, 16, 32, 64, 128, 256};
-  constexpr std::array kOtherDims = {20, 36, 48, 72, 100, 144, 200};
   std::vector<PlanCase> cases;
   for (const int of_task : devices) {
     for (int i = 0; i < count; ++i) {
@@ -78,16 +74,18 @@ std::vector<PlanCase> wide_cases(int count, const std::vector<int>& devices, dou
       Task task{.devices = of_task, .memory_bytes = bytes_from_gib(memory_gib)};
       task.tables = draw_wide_population(
           {.tables = static_cast<int>(1 + random.below(kMostWideTables)), .seed = random.next()});
-      for (Table& table : task.tables) {
-        table.dim = random.below(8) == 0 ? kOtherDims[random.below(kOtherDims.size())]
-                                         : kDims[random.below(kDims.size())];
-      }
+      for (Table& table : task.tables) table.dim = draw_dim(random);
       while (!task.tables.empty() && !may_fit(task)) task.tables.pop_back();
       if (task.tables.empty()) continue;
       cases.push_back({"wide " + std::to_string(i), std::move(task)});
     }
   }
   return cases;
+}
+
+std::vector<PlanCase> cases_of(const TableSetOptions& sets, int random_tasks, std::uint64_t seed) {
+  return random_tasks == 0 ? table_set_cases(sets)
+                           : wide_cases(random_tasks, sets.devices, sets.memory_gib, seed);
 }
 
 }  // namespace neuroshard::bench

@@ -1,12 +1,13 @@
 #include "bench/inputs/task_sets.h"
 
 #include <algorithm>
-#include <cctype>
 #include <limits>
 #include <map>
 #include <sstream>
+#include <string_view>
 #include <utility>
 
+#include "core/base/number_in.h"
 #include "neuroshard/error.h"
 #include "neuroshard/task_file.h"
 #include "neuroshard/weights.h"
@@ -21,13 +22,8 @@ constexpr double kPublishedMemoryGib = 4.0;
 // "16gpu_dim128" is for 16 devices; 0 if a name says nothing of the kind.
 int devices_of(const std::string& set_name) {
   const std::size_t digits = set_name.find("gpu");
-  if (digits == 0 || digits == std::string::npos || digits > 4) return 0;
-  int devices = 0;
-  for (const char c : set_name.substr(0, digits)) {
-    if (std::isdigit(static_cast<unsigned char>(c)) == 0) return 0;
-    devices = 10 * devices + (c - '0');
-  }
-  return devices;
+  if (digits > 4) return 0;
+  return std::max(0, number_in<int>(std::string_view(set_name).substr(0, digits)).value_or(0));
 }
 
 std::map<std::int64_t, PublishedRun> read_published(const std::filesystem::path& path) {

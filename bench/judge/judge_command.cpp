@@ -52,11 +52,7 @@ struct JudgeCommand {
 };
 
 std::vector<PlanCase> cases_of(const JudgeCommand& options) {
-  const TableSetOptions& sets = options.cases;
-  std::vector<PlanCase> cases =
-      options.random_tasks == 0
-          ? table_set_cases(sets.folder, sets.names, sets.devices, sets.memory_gib)
-          : wide_cases(options.random_tasks, sets.devices, sets.memory_gib, options.judge.seed);
+  std::vector<PlanCase> cases = cases_of(options.cases, options.random_tasks, options.judge.seed);
   if (options.full > 0.0) {
     for (PlanCase& one : cases) {
       one.task.memory_bytes = static_cast<std::int64_t>(static_cast<double>(total_bytes(one.task)) /

@@ -112,7 +112,9 @@ void run_accuracy(const AccuracyOptions& options, std::ostream& out) {
       add_row(table, devices, tables + ", uniform widths", uniform);
       add_row(table, devices, tables + ", search", searched);
     };
-    add_rows(table_set_cases(options.data, {}, {devices}, options.memory_gib), "public");
+    add_rows(table_set_cases(
+                 {.folder = options.data, .devices = {devices}, .memory_gib = options.memory_gib}),
+             "public");
     add_rows(wide_cases(options.random_tasks, {devices}, options.memory_gib, options.seed),
              "random");
   }

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <map>
 #include <memory>
-#include <numeric>
 #include <ostream>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -108,13 +108,10 @@ void limit_widths(Task& task, double, Random& random) {
 }
 
 void limit_devices(Task& task, double, Random& random) {
-  std::vector<int> devices(static_cast<std::size_t>(task.devices));
   for (Table& table : task.tables) {
     if (random.below(3) != 0) continue;
-    std::iota(devices.begin(), devices.end(), 0);
-    for (std::size_t i = devices.size() - 1; i > 0; --i) {
-      std::swap(devices[i], devices[random.below(i + 1)]);
-    }
+    std::vector<int> devices = count_up<int>(static_cast<std::size_t>(task.devices));
+    shuffle(std::span(devices), random);
     table.rules.devices.assign(devices.begin(), devices.begin() + (task.devices + 1) / 2);
   }
 }
@@ -309,8 +306,7 @@ void run_constraints(const ConstraintsOptions& options, std::ostream& out) {
   const Planner planner(builtin_weights(), {.effort = effort_from_name(options.effort),
                                             .cuts = cuts_from_name(options.cuts),
                                             .threads = 1});
-  std::vector<PlanCase> cases = table_set_cases(options.cases.folder, options.cases.names,
-                                                options.cases.devices, options.cases.memory_gib);
+  std::vector<PlanCase> cases = table_set_cases(options.cases);
   if (options.golden_tasks > 0) {
     std::vector<PlanCase> golden =
         golden_cases(GoldenFolder(options.golden), {}, options.golden_tasks);

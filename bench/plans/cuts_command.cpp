@@ -52,14 +52,6 @@ struct CutsOptions {
   std::uint64_t seed = 1;
 };
 
-std::vector<PlanCase> cases_of(const CutsOptions& options) {
-  const TableSetOptions& of_sets = options.cases;
-  if (options.random_tasks == 0) {
-    return table_set_cases(of_sets.folder, of_sets.names, of_sets.devices, of_sets.memory_gib);
-  }
-  return wide_cases(options.random_tasks, of_sets.devices, of_sets.memory_gib, options.seed);
-}
-
 struct PricedPlan {
   Plan plan;
   double predicted_ms = 0.0;
@@ -265,7 +257,7 @@ void run_cuts(const CutsOptions& options, std::ostream& out) {
       replica_gradients_from_name(options.replica_gradients) == ReplicaGradients::kTouched;
   CutsComparison cuts;
   GatherComparison gathers;
-  for (const PlanCase& one : cases_of(options)) {
+  for (const PlanCase& one : cases_of(options.cases, options.random_tasks, options.seed)) {
     const std::optional<PricedPlan> any = priced_plan(by_any, one.task);
     if (!any) continue;
     const std::optional<PricedPlan> columns = priced_plan(by_columns, one.task);

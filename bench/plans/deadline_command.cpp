@@ -90,8 +90,7 @@ std::string late(std::span<const double> overshoot_ms, double percent) {
 void run_deadline(const DeadlineOptions& options, std::ostream& out) {
   const Planner planner(builtin_weights(),
                         {.effort = Effort::kThorough, .threads = options.threads});
-  const std::vector<PlanCase> cases = table_set_cases(
-      options.cases.folder, options.cases.names, options.cases.devices, options.cases.memory_gib);
+  const std::vector<PlanCase> cases = table_set_cases(options.cases);
   if (cases.empty()) throw Error("--sets, --devices: no table set fits; give more devices");
   std::vector<DeadlineRow> rows(options.deadlines_ms.size());
   for (DeadlineRow& row : rows) row.cost_ms.resize(cases.size());

@@ -11,6 +11,7 @@
 #include "bench/machine/machine_context.h"
 #include "bench/markdown_table.h"
 #include "bench/statistics.h"
+#include "core/base/count_up.h"
 #include "core/tables/row_popularity.h"
 #include "neuroshard/error.h"
 #include "neuroshard/planner.h"
@@ -79,8 +80,7 @@ class HostShares {
   /// [tables]: shares of their rows that are in HBM, of which there is `part`.
   [[nodiscard]] std::vector<double> whole_tables_in(double part) const {
     std::vector<double> shares(task_.tables.size(), 0.0);
-    std::vector<std::size_t> order(task_.tables.size());
-    for (std::size_t t = 0; t < order.size(); ++t) order[t] = t;
+    std::vector<std::size_t> order = count_up<std::size_t>(task_.tables.size());
     std::ranges::stable_sort(order, std::ranges::greater(), [&](std::size_t t) {
       const Table& table = task_.tables[t];
       return bytes_of(table) / static_cast<double>(table.size_bytes());
@@ -238,9 +238,7 @@ void report_hosts(const HostOptions& options, std::ostream& out) {
   Ratios of_one;
   Ratios of_recshard;
   const HostMemory host{.bytes = bytes_from_gib(kHostGib), .link_gb_s = options.link_gb_s};
-  for (const auto& [name, task] :
-       table_set_cases(options.cases.folder, options.cases.names, options.cases.devices,
-                       options.cases.memory_gib, host)) {
+  for (const auto& [name, task] : table_set_cases(options.cases, host)) {
     const double times_hbm = static_cast<double>(total_bytes(task)) /
                              (static_cast<double>(task.memory_bytes) * task.devices);
     if (times_hbm <= 1.0 || times_hbm > kMostTimesHbm) continue;

@@ -129,12 +129,13 @@ void run_mixed(const MixedOptions& options, std::ostream& out) {
                       "CPU time, told / blind"});
   MarkdownTable all({"devices", "cases", "told / blind", "best", "worst", "predicted", "worst",
                      "15 % cheaper", "CPU time"});
+  TableSetOptions sets = options.cases;
   for (const int devices : options.cases.devices) {
+    sets.devices = {devices};
     std::vector<double> ratios;
     std::vector<double> predicted;
     std::vector<double> times;
-    for (const PlanCase& one : table_set_cases(options.cases.folder, options.cases.names, {devices},
-                                               options.cases.memory_gib)) {
+    for (const PlanCase& one : table_set_cases(sets)) {
       const std::optional<MixedCosts> costs = judge.judge(one.task);
       if (!costs) continue;
       ratios.push_back(costs->told_ms / costs->blind_ms);

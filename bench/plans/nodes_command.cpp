@@ -56,8 +56,7 @@ void run_nodes(const NodesOptions& options, std::ostream& out) {
                       "predicted / analytic", "replicas, without", "with", "slices, without",
                       "with", "CPU time, with / without"});
   std::map<int, NodesGains> gains;
-  for (PlanCase& one : table_set_cases(options.cases.folder, options.cases.names,
-                                       options.cases.devices, options.cases.memory_gib)) {
+  for (PlanCase& one : table_set_cases(options.cases)) {
     const Stopwatch without_watch;
     const PlanResult without = planner.plan(one.task);
     const double without_cpu_ms = without_watch.elapsed().cpu_ms;

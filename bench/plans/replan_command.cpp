@@ -174,11 +174,11 @@ void run_replan(const ReplanOptions& options, std::ostream& out) {
   MarkdownTable list({"case", "devices", "change", "must GiB", "moved GiB", "cost / anew",
                       "at once", "bound", "ms"});
   const std::vector<const Scenario*> wanted = scenarios(options.changes);
+  TableSetOptions sets = options.cases;
   for (const int devices : options.cases.devices) {
-    const std::vector<PlanCase> cases = table_set_cases(options.cases.folder, options.cases.names,
-                                                        {devices}, options.cases.memory_gib);
+    sets.devices = {devices};
     std::vector<Changes> judged(wanted.size());
-    for (const PlanCase& one : cases) {
+    for (const PlanCase& one : table_set_cases(sets)) {
       const PlanResult running = planner.plan(one.task);
       for (std::size_t i = 0; i < wanted.size(); ++i) {
         const auto of_case = judge(planner, *wanted[i], one.task, running, options);

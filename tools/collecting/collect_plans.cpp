@@ -1,6 +1,5 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <filesystem>
 #include <memory>
@@ -62,8 +61,6 @@ struct CollectPlans {
 // A task like those that are planned: tables of the file, more of them on more devices or fewer,
 // at dims of all kinds, and half of them with another batch than the usual one.
 Task draw_task(std::span<const Table> tables, const CollectPlans& command, Random& random) {
-  constexpr std::array kDims = {4, 8, 16, 32, 64, 128, 256};
-  constexpr std::array kOtherDims = {20, 36, 48, 72, 100, 144, 200};
   Task task{.devices = command.devices, .memory_bytes = bytes_from_gib(command.memory_gb)};
   const auto count = static_cast<int>(random.log_uniform(1.0, command.max_tables + 1.0));
   if (random.below(2) == 0) {
@@ -72,8 +69,7 @@ Task draw_task(std::span<const Table> tables, const CollectPlans& command, Rando
   double room = static_cast<double>(total_room_bytes(task));
   for (int i = 0; i < count; ++i) {
     Table table = tables[random.below(tables.size())];
-    table.dim = random.below(8) == 0 ? kOtherDims[random.below(kOtherDims.size())]
-                                     : kDims[random.below(kDims.size())];
+    table.dim = draw_dim(random);
     const auto bytes = static_cast<double>(table.size_bytes());
     if (bytes > room) continue;
     room -= bytes;

@@ -1,6 +1,7 @@
 #include "weights/collection/sample_draws.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <functional>
 #include <string>
@@ -95,6 +96,13 @@ std::vector<int> dim_levels(int max_dim) {
   std::vector<int> levels{max_dim};
   while (levels.back() % (2 * kDimMultiple) == 0) levels.push_back(levels.back() / 2);
   return levels;
+}
+
+int draw_dim(Random& random) {
+  constexpr std::array kDims = {4, 8, 16, 32, 64, 128, 256};
+  constexpr std::array kOtherDims = {20, 36, 48, 72, 100, 144, 200};
+  return random.below(8) == 0 ? kOtherDims[random.below(kOtherDims.size())]
+                              : kDims[random.below(kDims.size())];
 }
 
 std::vector<Table> augment_dims(std::span<const Table> tables, int max_dim) {

@@ -17,6 +17,9 @@ namespace neuroshard {
 /// numbers them: id = level * tables.size() + table.
 [[nodiscard]] std::vector<Table> augment_dims(std::span<const Table> tables, int max_dim = 128);
 
+/// 4 to 256; one in eight is no power of two.
+[[nodiscard]] int draw_dim(Random& random);
+
 struct ComputeDrawOptions {
   int max_tables = 15;
   std::int64_t memory_bytes = std::int64_t{4} << 30;

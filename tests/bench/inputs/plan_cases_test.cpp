@@ -15,21 +15,23 @@ namespace {
 const std::string kTableSets = std::string(NEUROSHARD_TEST_DATA) + "/../../bench/data/table_sets";
 
 TEST(PlanCases, TableSetsAreReadForEveryDeviceCountThatHoldsThem) {
-  const auto all = table_set_cases(kTableSets, {}, {8, 1024}, 40.0);
+  const auto all = table_set_cases({.folder = kTableSets, .devices = {8, 1024}});
   const auto on = [&](int devices) {
     return std::ranges::count_if(all, [&](const auto& c) { return c.task.devices == devices; });
   };
   EXPECT_EQ(on(1024), 26);
   EXPECT_LT(on(8), 26);
   EXPECT_GT(on(8), 15);
-  const auto one = table_set_cases(kTableSets, {"kdd12_nasrec"}, {64}, 2.5);
+  const auto one = table_set_cases(
+      {.folder = kTableSets, .names = {"kdd12_nasrec"}, .devices = {64}, .memory_gib = 2.5});
   ASSERT_EQ(one.size(), 1U);
   EXPECT_EQ(one[0].name, "kdd12_nasrec");
   EXPECT_EQ(one[0].task.tables.size(), 10U);
   EXPECT_EQ(one[0].task.devices, 64);
   EXPECT_EQ(one[0].task.memory_bytes, bytes_from_gib(2.5));
-  EXPECT_THROW((void)table_set_cases("no-such-folder", {}, {8}, 40.0), Error);
-  EXPECT_THROW((void)table_set_cases(kTableSets, {"elsewhere"}, {8}, 40.0), Error);
+  EXPECT_THROW((void)table_set_cases({.folder = "no-such-folder", .devices = {8}}), Error);
+  EXPECT_THROW(
+      (void)table_set_cases({.folder = kTableSets, .names = {"elsewhere"}, .devices = {8}}), Error);
 }
 
 TEST(PlanCases, WideTasksAreTheSameWhateverTheirNumber) {
