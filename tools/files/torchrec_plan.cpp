@@ -2,13 +2,14 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "core/base/message_text.h"
+#include "core/base/number_in.h"
 #include "neuroshard/error.h"
 #include "neuroshard/plan.h"
 #include "weights/files/json_reader.h"
@@ -25,13 +26,11 @@ int rank_of(const JsonObject& shard) {
     return shard.object("placement").small_integer("rank", 0, kMaxDevices - 1);
   }
   const std::string text = shard.text("placement");
+  std::string_view rank_text = std::string_view(text).substr(0, text.find('/'));
   constexpr std::string_view kRank = "rank:";
-  const std::size_t begin = text.starts_with(kRank) ? kRank.size() : text.size();
-  const std::size_t end = std::min(text.find('/'), text.size());
-  int rank = 0;
-  const auto [last, error] =
-      std::from_chars(text.data() + std::min(begin, end), text.data() + end, rank);
-  if (error != std::errc() || last != text.data() + end || rank < 0 || rank >= kMaxDevices) {
+  rank_text.remove_prefix(rank_text.starts_with(kRank) ? kRank.size() : rank_text.size());
+  const int rank = number_in<int>(rank_text).value_or(-1);
+  if (rank < 0 || rank >= kMaxDevices) {
     throw Error(place + " is '" + printable(text.substr(0, 40)) +
                 "'; give \"rank:R/cuda:D\" with a rank of 0 to " + std::to_string(kMaxDevices - 1));
   }

@@ -2,13 +2,13 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <cmath>
 #include <string_view>
 #include <utility>
 
 #include "core/base/message_text.h"
+#include "core/base/number_in.h"
 #include "core/tables/exchange_fields.h"
 #include "core/tables/host_memory_fields.h"
 #include "core/tables/node_link_fields.h"
@@ -79,13 +79,11 @@ std::string links_note(const Task& task) {
 
 /// "576:12.5": blocks of so many devices, and GB/s beyond them.
 LinkLevel link_level(const std::string& text) {
-  LinkLevel level;
-  const char* const end = text.data() + text.size();
-  const auto devices = std::from_chars(text.data(), end, level.devices);
-  if (devices.ec == std::errc{} && devices.ptr != end && *devices.ptr == ':') {
-    const auto gb_s = std::from_chars(devices.ptr + 1, end, level.gb_s);
-    if (gb_s.ec == std::errc{} && gb_s.ptr == end) return level;
-  }
+  const std::string_view level = text;
+  const std::size_t colon = std::min(level.find(':'), level.size());
+  const auto devices = number_in<int>(level.substr(0, colon));
+  const auto gb_s = number_in<double>(level.substr(std::min(colon + 1, level.size())));
+  if (devices && gb_s) return {*devices, *gb_s};
   throw Error("--link-levels '" + printable(text) +
               "' is no level; give devices and GB/s, as in 576:12.5");
 }

@@ -117,8 +117,7 @@ int plan_many(const PlanCommand& command, OutputFormat format, const LoadedTasks
       bar_console.err_is_terminal = false;
     }
     ProgressBar progress(bar_console, "planning", loaded.tasks.size());
-    const std::vector<std::size_t> all = count_up<std::size_t>(loaded.tasks.size());
-    plan_in_chunks(command, planner, loaded, all, progress,
+    plan_in_chunks(command, planner, loaded, count_up<std::size_t>(loaded.tasks.size()), progress,
                    [&](std::size_t i, const PlanOutcome& outcome) {
                      end.count(outcome);
                      if (format == OutputFormat::kJsonl) {

@@ -1,10 +1,10 @@
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <set>
 #include <utility>
 
 #include "core/base/message_text.h"
+#include "core/base/number_in.h"
 #include "neuroshard/error.h"
 #include "neuroshard/weights.h"
 #include "weights/files/atomic_file.h"
@@ -137,11 +137,9 @@ std::set<std::string> comm_keys(const TensorMap& tensors) {
 }
 
 int device_count(const std::string& key, const std::string& where) {
-  int devices = 0;
-  const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), devices);
+  const int devices = number_in<int>(key).value_or(0);
   // Only the usual spelling, so that no two names mean the same model.
-  if (error != std::errc() || std::to_string(devices) != key || devices < 1 ||
-      devices > kMostDevicesOfModels) {
+  if (std::to_string(devices) != key || devices < 1 || devices > kMostDevicesOfModels) {
     throw Error(where + ": tensors 'comm." + key + ".*': '" + key +
                 "' is neither a number of devices, 1 to " + std::to_string(kMostDevicesOfModels) +
                 ", nor 'symmetric'");
