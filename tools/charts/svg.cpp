@@ -1,5 +1,6 @@
 #include "tools/charts/svg.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdio>
@@ -26,30 +27,24 @@ std::string attribute(std::string_view name, double value) {
 
 }  // namespace
 
-std::string xml_escaped(std::string_view text) {
-  std::string escaped;
+std::string escaped(std::string_view text,
+                    std::initializer_list<std::pair<char, std::string_view>> escapes) {
+  std::string result;
+  result.reserve(text.size() + text.size() / 8);
   for (const char c : text) {
-    switch (c) {
-      case '&':
-        escaped += "&amp;";
-        break;
-      case '<':
-        escaped += "&lt;";
-        break;
-      case '>':
-        escaped += "&gt;";
-        break;
-      case '"':
-        escaped += "&quot;";
-        break;
-      case '\'':
-        escaped += "&apos;";
-        break;
-      default:
-        escaped += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
-    }
+    const auto* const found =
+        std::ranges::find(escapes, c, &std::pair<char, std::string_view>::first);
+    result += found == escapes.end() ? std::string_view(&c, 1) : found->second;
   }
-  return escaped;
+  return result;
+}
+
+std::string xml_escaped(std::string_view text) {
+  std::string plain(text);
+  std::ranges::replace_if(
+      plain, [](unsigned char c) { return c < 0x20; }, ' ');
+  return escaped(plain,
+                 {{'&', "&amp;"}, {'<', "&lt;"}, {'>', "&gt;"}, {'"', "&quot;"}, {'\'', "&apos;"}});
 }
 
 void SvgCanvas::line(double x1, double y1, double x2, double y2, std::string_view color,

@@ -1,11 +1,16 @@
 #pragma once
 
+#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 namespace neuroshard::charts {
+
+/// `text` with each of these characters written as the text beside it.
+[[nodiscard]] std::string escaped(std::string_view text,
+                                  std::initializer_list<std::pair<char, std::string_view>> escapes);
 
 /// `text` with &, <, >, " and ' written as XML wants them; control characters, which XML has no way
 /// to write, become spaces.

@@ -36,23 +36,21 @@ void set_exchange_field(std::string_view name, std::optional<std::string_view> v
   if (!value) {
     throw Error("'" + printable(name) + "' says nothing; give FIELD=VALUE, e.g. forward=fp16");
   }
-  std::string names;
   for (const WireTypeField& field : kWireTypeFields) {
     if (name == field.name) {
       exchange.*field.type = wire_type_from_name(field, *value);
       return;
     }
-    names.append(names.empty() ? "" : ", ").append(field.name);
   }
   for (const auto& [known, share] : kSentShareFields) {
     if (name == known) {
       exchange.*share = share_of(*value);
       return;
     }
-    names.append(", ").append(known);
   }
-  for (const ExchangeFlagField& field : kExchangeFlagFields) names.append(", ").append(field.name);
-  reject_field(name, names);
+  reject_field(name, joined(kWireTypeFields, ", ", &WireTypeField::name) + ", " +
+                         joined(kSentShareFields, ", ", &SentShareField::name) + ", " +
+                         joined(kExchangeFlagFields, ", ", &ExchangeFlagField::name));
 }
 
 }  // namespace

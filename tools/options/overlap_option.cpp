@@ -30,15 +30,14 @@ void set_overlap_field(std::string_view name, std::optional<std::string_view> va
     overlap.ids = flag_of(name, value);
     return;
   }
-  std::string names = kOverlapIdsField;
   for (const auto& [known, ms] : kOverlapTimeFields) {
     if (name == known) {
       overlap.*ms = ms_of(name, value.value_or(""));
       return;
     }
-    names.append(", ").append(known);
   }
-  reject_field(name, names);
+  reject_field(name, std::string(kOverlapIdsField) + ", " +
+                         joined(kOverlapTimeFields, ", ", &OverlapTimeField::name));
 }
 
 }  // namespace

@@ -110,12 +110,11 @@ std::string cached_text(const PlanDocument& document) {
   }
   std::erase_if(tables, [](const Cached& cached) { return cached.bytes <= 0.0; });
   std::ranges::stable_sort(tables, std::greater<>(), &Cached::bytes);
-  std::string text = counted(tables.size(), "table") + " cached in HBM:";
-  for (std::size_t i = 0; i < std::min(kListedNames, tables.size()); ++i) {
-    text += (i == 0 ? " " : ", ") + table_label(task, tables[i].table) + " " +
-            format_percent(tables[i].in_hbm / tables[i].rows, 0);
-  }
-  return text + (tables.size() > kListedNames ? ", ..." : "");
+  return counted(tables.size(), "table") +
+         " cached in HBM: " + first_of(tables, kListedNames, [&](const Cached& cached) {
+           return table_label(task, cached.table) + " " +
+                  format_percent(cached.in_hbm / cached.rows, 0);
+         });
 }
 
 }  // namespace
@@ -299,10 +298,10 @@ std::string replica_panel(const PlanDocument& document) {
           format_bytes(replicas_memory(document.task, document.plan).total_bytes()) + " of each, " +
           format_ms(operator_ms) + " ms of its work, and " + format_ms(all_reduce_ms) +
           " ms to sum gradients.</p>\n<p class=\"note\">";
-  for (std::size_t i = 0; i < std::min(kListedNames, replicas.size()); ++i) {
-    html += (i == 0 ? "" : ", ") + html_text(table_label(document.task, replicas[i]));
-  }
-  return html + (replicas.size() > kListedNames ? ", ..." : "") + "</p>\n</section>\n";
+  return html +
+         first_of(replicas, kListedNames,
+                  [&](int table) { return html_text(table_label(document.task, table)); }) +
+         "</p>\n</section>\n";
 }
 
 }  // namespace neuroshard::tools

@@ -152,15 +152,11 @@ std::string replica_label(const Task& task, int table) {
          (gradients == ReplicaGradients::kTouched ? " (touched rows)" : "");
 }
 
+/// `text`, and the first tables; nothing if there are none.
 template <typename Label>
 std::string listed_tables(std::string text, const std::vector<int>& tables, const Label& label) {
-  constexpr std::size_t kShown = 8;
   if (tables.empty()) return {};
-  for (std::size_t i = 0; i < tables.size(); ++i) {
-    if (i == kShown) return text + ", ...";
-    text += (i == 0 ? " " : ", ") + label(tables[i]);
-  }
-  return text;
+  return text.append(" ").append(first_of(tables, 8, label));
 }
 
 std::string replicas_line(const Task& task, const Plan& plan) {

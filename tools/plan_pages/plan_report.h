@@ -1,10 +1,13 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "core/base/message_text.h"
 #include "neuroshard/plan_file.h"
 #include "tools/text/text.h"
 
@@ -31,6 +34,14 @@ struct PlanFact {
 [[nodiscard]] std::vector<std::string> plan_warnings(const PlanDocument& document);
 inline constexpr std::string_view kEndedEarly =
     "the deadline ended the search: the plan is the best found by then";
+
+/// "a, b, ...": the first of `items`, `most` at most, each as `label` calls it.
+template <typename Item, typename Label>
+[[nodiscard]] std::string first_of(const std::vector<Item>& items, std::size_t most,
+                                   const Label& label) {
+  return joined(std::span(items).first(std::min(most, items.size())), ", ", label) +
+         (items.size() > most ? ", ..." : "");
+}
 
 /// "26 tables, 97.4 GiB, on 8 devices of 40.0 GiB".
 [[nodiscard]] std::string task_line(const Task& task);

@@ -6,6 +6,7 @@
 
 #include "core/plans/priced_plan.h"
 #include "core/plans/replicas.h"
+#include "tools/charts/svg.h"
 #include "tools/plan_pages/plan_report.h"
 
 namespace neuroshard::tools {
@@ -105,16 +106,8 @@ std::string report_data(const PlanDocument& document) {
                      {"slices", slices_json(document.task, document.plan)}};
   if (document.moves) data["moves"] = moves_json(document.moves->moves);
   const std::string text = data.dump(-1, ' ', false, ReportJson::error_handler_t::replace);
-  std::string safe;
-  safe.reserve(text.size());
-  for (const char c : text) {  // It occurs in names alone, where JSON has another way to say it.
-    if (c == '<') {
-      safe += "\\u003c";
-    } else {
-      safe += c;
-    }
-  }
-  return safe;
+  // It occurs in names alone, where JSON has another way to say it.
+  return charts::escaped(text, {{'<', "\\u003c"}});
 }
 
 }  // namespace neuroshard::tools
