@@ -125,9 +125,6 @@ class CudaBackend final : public Backend {
     return total;
   }
 
-  // Multiples of 8, as Backend::embedding_width() promises.
-  static int padded_width(int width) { return (width + 7) / 8 * 8; }
-
   static CudaSession& session_of(const auto& request) {
     return static_cast<CudaSession&>(*request.session);
   }

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "cuda/device/check.h"
-#include "cuda/device/current_device.h"
 
 namespace neuroshard::gpu {
 namespace {
@@ -15,90 +14,67 @@ std::size_t grown(std::size_t bytes, std::size_t wanted) {
 
 }  // namespace
 
-// Destructors ignore errors: after a device has failed every call fails, and its memory is gone.
-
-DeviceBuffer::~DeviceBuffer() { free_memory(); }
-
-void DeviceBuffer::free_memory() noexcept {
-  if (data_ == nullptr) return;
-  const CurrentDevice current(device_, std::nothrow);
-  (void)cudaFree(data_);
-  data_ = nullptr;
-  bytes_ = 0;
-}
-
 void DeviceBuffer::reserve(std::size_t bytes) {
   if (bytes <= bytes_) return;
   const std::size_t wanted = grown(bytes_, bytes);
-  free_memory();
-  device_ = current_device();
+  data_.reset();
+  bytes_ = 0;
+  data_.get_deleter().device = current_device();
   void* memory = nullptr;
   NEUROSHARD_CUDA_CHECK(cudaMalloc(&memory, wanted));
-  data_ = static_cast<std::byte*>(memory);
+  data_.reset(static_cast<std::byte*>(memory));
   bytes_ = wanted;
-}
-
-PinnedBuffer::~PinnedBuffer() { free_memory(); }
-
-void PinnedBuffer::free_memory() noexcept {
-  if (host_ == nullptr) return;
-  const CurrentDevice current(device_, std::nothrow);
-  (void)cudaFreeHost(host_);
-  host_ = nullptr;
-  mapped_ = nullptr;
-  bytes_ = 0;
 }
 
 void PinnedBuffer::reserve(std::size_t bytes) {
   if (bytes <= bytes_) return;
   const std::size_t wanted = grown(bytes_, bytes);
-  free_memory();
-  device_ = current_device();
+  host_.reset();
+  bytes_ = 0;
+  host_.get_deleter().device = current_device();
   void* memory = nullptr;
   NEUROSHARD_CUDA_CHECK(
       cudaHostAlloc(&memory, wanted, cudaHostAllocPortable | cudaHostAllocMapped));
-  host_ = static_cast<std::byte*>(memory);
-  NEUROSHARD_CUDA_CHECK(cudaHostGetDevicePointer(&memory, host_, 0));
+  host_.reset(static_cast<std::byte*>(memory));
+  NEUROSHARD_CUDA_CHECK(cudaHostGetDevicePointer(&memory, host_.get(), 0));
   mapped_ = static_cast<std::byte*>(memory);
   // Only now: without a mapping, the next call is to try again.
   bytes_ = wanted;
 }
 
-Stream::Stream() : device_(current_device()) {
-  NEUROSHARD_CUDA_CHECK(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
-}
-
-Stream::~Stream() {
-  const CurrentDevice current(device_, std::nothrow);
-  (void)cudaStreamDestroy(stream_);
+Stream::Stream() {
+  stream_.get_deleter().device = current_device();
+  cudaStream_t stream = nullptr;
+  NEUROSHARD_CUDA_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+  stream_.reset(stream);
 }
 
 void Stream::copy_to_device(std::byte* to, const std::byte* from, std::size_t bytes) const {
   if (bytes == 0) return;
-  NEUROSHARD_CUDA_CHECK(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, stream_));
+  NEUROSHARD_CUDA_CHECK(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, get()));
 }
 
 void Stream::copy_to_host(std::byte* to, const std::byte* from, std::size_t bytes) const {
   if (bytes == 0) return;
-  NEUROSHARD_CUDA_CHECK(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, stream_));
+  NEUROSHARD_CUDA_CHECK(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, get()));
 }
 
-void Stream::synchronize() const { NEUROSHARD_CUDA_CHECK(cudaStreamSynchronize(stream_)); }
+void Stream::synchronize() const { NEUROSHARD_CUDA_CHECK(cudaStreamSynchronize(get())); }
 
-Event::Event() : device_(current_device()) { NEUROSHARD_CUDA_CHECK(cudaEventCreate(&event_)); }
-
-Event::~Event() {
-  const CurrentDevice current(device_, std::nothrow);
-  (void)cudaEventDestroy(event_);
+Event::Event() {
+  event_.get_deleter().device = current_device();
+  cudaEvent_t event = nullptr;
+  NEUROSHARD_CUDA_CHECK(cudaEventCreate(&event));
+  event_.reset(event);
 }
 
 void Event::record(const Stream& stream) {
-  NEUROSHARD_CUDA_CHECK(cudaEventRecord(event_, stream.get()));
+  NEUROSHARD_CUDA_CHECK(cudaEventRecord(event_.get(), stream.get()));
 }
 
 double Event::ms_since(const Event& earlier) const {
   float ms = 0.0F;
-  NEUROSHARD_CUDA_CHECK(cudaEventElapsedTime(&ms, earlier.event_, event_));
+  NEUROSHARD_CUDA_CHECK(cudaEventElapsedTime(&ms, earlier.event_.get(), event_.get()));
   return ms;
 }
 

@@ -27,10 +27,6 @@ class DeviceStreams {
   void begin_sample() { ++sample_; }
   /// Lookups of `table`, copied to the current device unless they are there.
   [[nodiscard]] Lookups get(std::size_t table, const Stream& stream);
-  void clear() {
-    entries_.clear();
-    bytes_ = 0;
-  }
 
  private:
   struct Entry {
