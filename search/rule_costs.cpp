@@ -20,52 +20,30 @@ void copy_field(const TableRules& from, TableRules& to) {
   to.*kField = from.*kField;
 }
 
-struct RuleForm {
-  std::string_view name;
-  void (*copy)(const TableRules& from, TableRules& to) = nullptr;  ///< Null: a group's.
-};
-
-/// In the order of RuleKind.
-constexpr std::array kRuleForms = {RuleForm{"no_split", copy_field<&TableRules::no_split>},
-                                   RuleForm{"min_width", copy_field<&TableRules::min_width>},
-                                   RuleForm{"max_slices", copy_field<&TableRules::max_slices>},
-                                   RuleForm{"devices", copy_field<&TableRules::devices>},
-                                   RuleForm{"not_devices", copy_field<&TableRules::not_devices>},
-                                   RuleForm{"nodes", copy_field<&TableRules::nodes>},
-                                   RuleForm{"not_nodes", copy_field<&TableRules::not_nodes>},
-                                   RuleForm{"kinds", copy_field<&TableRules::kinds>},
-                                   RuleForm{"keep_in_hbm", copy_field<&TableRules::keep_in_hbm>},
-                                   RuleForm{"hbm_share", copy_field<&TableRules::hbm_share>},
-                                   RuleForm{"together"},
-                                   RuleForm{"apart"}};
-static_assert(kRuleForms.size() == static_cast<std::size_t>(RuleKind::kApart) + 1);
-
-}  // namespace
-
-static constexpr std::string_view text_of(RuleKind kind) {
-  const auto form = static_cast<std::size_t>(kind);
-  return form < kRuleForms.size() ? kRuleForms[form].name : "";
-}
-
-namespace {
-
-constexpr auto kRuleKinds = all_named<RuleKind>();
+/// In the order of RuleKind, up to those of groups.
+constexpr std::array kCopyRule = {
+    copy_field<&TableRules::no_split>,    copy_field<&TableRules::min_width>,
+    copy_field<&TableRules::max_slices>,  copy_field<&TableRules::devices>,
+    copy_field<&TableRules::not_devices>, copy_field<&TableRules::nodes>,
+    copy_field<&TableRules::not_nodes>,   copy_field<&TableRules::kinds>,
+    copy_field<&TableRules::keep_in_hbm>, copy_field<&TableRules::hbm_share>};
+static_assert(kCopyRule.size() == static_cast<std::size_t>(RuleKind::kTogether));
 
 /// Puts what `from` says of one kind in the place of what `to` does. A group's is none of them.
 void copy_rule(RuleKind kind, const TableRules& from, TableRules& to) {
-  if (kind < RuleKind::kTogether) kRuleForms[static_cast<std::size_t>(kind)].copy(from, to);
+  if (kind < RuleKind::kTogether) kCopyRule[static_cast<std::size_t>(kind)](from, to);
 }
 
 }  // namespace
 
-std::span<const RuleKind> all_rule_kinds() { return kRuleKinds; }
+std::span<const RuleKind> all_rule_kinds() { return kAllNamed<RuleKind>; }
 
 std::string_view name_of(RuleKind kind) { return name_or_unknown(kind); }
 
 std::vector<TaskRule> rules_of(const Task& task) {
   std::vector<TaskRule> rules;
   for (std::size_t table = 0; table < task.tables.size(); ++table) {
-    for (const RuleKind kind : kRuleKinds) {
+    for (const RuleKind kind : all_rule_kinds()) {
       TableRules without = task.tables[table].rules;
       copy_rule(kind, {}, without);
       if (without == task.tables[table].rules) continue;

@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/base/message_text.h"
@@ -13,28 +14,61 @@
 
 namespace neuroshard {
 
-// For enums whose values count from 0 and whose names `text_of(Value)` has: a switch without a
-// default, so that a value without a name does not compile, and "" for all other numbers. By it the
-// names are the list of all values.
+// Enums whose values count from 0. Their names, in files, options and messages, are those of the
+// enumerators, which the compiler knows: kRowwiseAdagrad is "rowwise_adagrad". So the names are the
+// list of all values.
+
+/// "kRowwiseAdagrad"; empty if `kValue` is none of the enumerators.
+template <auto kValue>
+constexpr std::string_view enumerator() {
+  // It ends in "kValue = neuroshard::Optimizer::kAdam]", or "...; ...]" by gcc. A number that is no
+  // enumerator is "(neuroshard::Optimizer)8".
+  std::string_view text = __PRETTY_FUNCTION__;
+  text.remove_prefix(text.find("kValue = "));
+  text = text.substr(0, text.find_first_of(";]"));
+  text.remove_prefix(text.rfind(':') + 1);
+  return text.starts_with('k') ? text : std::string_view();
+}
+
+/// "rowwise_adagrad", with a zero behind it.
+template <auto kValue>
+inline constexpr auto kNameOfValue = [] {
+  constexpr std::string_view kSpelt = enumerator<kValue>();
+  std::array<char, 2 * kSpelt.size()> name{};
+  std::size_t end = 0;
+  for (const char letter : kSpelt.substr(1)) {
+    const bool is_capital = letter >= 'A' && letter <= 'Z';
+    if (is_capital && end > 0) name[end++] = '_';
+    name[end++] = is_capital ? static_cast<char>(letter - 'A' + 'a') : letter;
+  }
+  return name;
+}();
+
+template <typename Value, std::size_t kIndex = 0>
+constexpr std::size_t count_named() {
+  if constexpr (enumerator<static_cast<Value>(kIndex)>().empty()) {
+    return kIndex;
+  } else {
+    return count_named<Value, kIndex + 1>();
+  }
+}
+
+template <typename Value>
+inline constexpr auto kAllNamed = []<std::size_t... kIndex>(std::index_sequence<kIndex...>) {
+  return std::array{static_cast<Value>(kIndex)...};
+}
+(std::make_index_sequence<count_named<Value>()>{});
+
+template <typename Value>
+inline constexpr auto kNames = []<std::size_t... kIndex>(std::index_sequence<kIndex...>) {
+  return std::array{std::string_view(kNameOfValue<static_cast<Value>(kIndex)>.data())...};
+}
+(std::make_index_sequence<count_named<Value>()>{});
 
 template <typename Value>
 std::string_view name_or_unknown(Value value) {
-  const std::string_view text = text_of(value);
-  return text.empty() ? "unknown" : text;
-}
-
-template <typename Value>
-constexpr std::size_t count_named() {
-  std::size_t count = 0;
-  while (!text_of(static_cast<Value>(count)).empty()) ++count;
-  return count;
-}
-
-template <typename Value>
-constexpr auto all_named() {
-  std::array<Value, count_named<Value>()> all{};
-  for (std::size_t i = 0; i < all.size(); ++i) all[i] = static_cast<Value>(i);
-  return all;
+  const auto index = static_cast<std::size_t>(value);
+  return index < kNames<Value>.size() ? kNames<Value>[index] : "unknown";
 }
 
 /// "fp32, fp16".

@@ -307,12 +307,6 @@ void check_shards(const std::vector<std::vector<int>>& shards,
 
 std::string PlanProblem::message() const { return what + "; " + remedy; }
 
-std::string_view name_of(PlanProblem::Kind kind) {
-  constexpr std::array<std::string_view, 6> kNames = {"task",  "split",  "devices",
-                                                      "slice", "memory", "rule"};
-  return kNames[static_cast<std::size_t>(kind)];
-}
-
 std::vector<PlanProblem> check_plan(const Plan& plan, const Task& task) {
   std::vector<PlanProblem> problems;
   add_tiling_problems(plan, task, problems);

@@ -5,46 +5,13 @@
 #include <map>
 #include <set>
 
-#include "core/base/enum_names.h"
 #include "core/plans/equal_blocks.h"
 #include "core/plans/hot_rows.h"
 
 namespace neuroshard {
 
-static constexpr std::string_view text_of(ShardingKind kind) {
-  switch (kind) {
-    case ShardingKind::kTable:
-      return "table";
-    case ShardingKind::kColumn:
-      return "column";
-    case ShardingKind::kRow:
-      return "row";
-    case ShardingKind::kTableRow:
-      return "table_row";
-    case ShardingKind::kGrid:
-      return "grid";
-    case ShardingKind::kPartRow:
-      return "part_row";
-    case ShardingKind::kReplicate:
-      return "replicate";
-  }
-  return "";
-}
-
-namespace {
-
-constexpr auto kShardingKinds = all_named<ShardingKind>();
-
-std::vector<ShardingKind> every_kind() { return {kShardingKinds.begin(), kShardingKinds.end()}; }
-
-}  // namespace
-
-std::span<const ShardingKind> all_sharding_kinds() { return kShardingKinds; }
-
-std::string_view name_of(ShardingKind kind) { return name_or_unknown(kind); }
-
-ShardingKind sharding_kind_from_name(std::string_view name) {
-  return named(all_sharding_kinds(), name, "kind of sharding");
+static std::vector<ShardingKind> every_kind() {
+  return {all_sharding_kinds().begin(), all_sharding_kinds().end()};
 }
 
 std::vector<ShardingKind> kinds_of_slices(const Task& task, std::span<const HeldSlice> held) {

@@ -8,26 +8,6 @@
 
 namespace neuroshard {
 
-static constexpr std::string_view text_of(WireType type) {
-  switch (type) {
-    case WireType::kFp32:
-      return "fp32";
-    case WireType::kFp16:
-      return "fp16";
-    case WireType::kBf16:
-      return "bf16";
-    case WireType::kFp8:
-      return "fp8";
-    case WireType::kInt64:
-      return "int64";
-    case WireType::kInt32:
-      return "int32";
-  }
-  return "";
-}
-
-std::string_view name_of(WireType type) { return name_or_unknown(type); }
-
 double wire_bytes(WireType type) {
   switch (type) {
     case WireType::kInt64:
@@ -42,10 +22,6 @@ double wire_bytes(WireType type) {
       return 1.0;
   }
   return 0.0;
-}
-
-WireType wire_type_from_name(const WireTypeField& field, std::string_view name) {
-  return named(field.known, name, "type on the wire");
 }
 
 std::optional<std::string> exchange_problem_of(const ExchangeTypes& types) {

@@ -11,28 +11,6 @@
 
 namespace neuroshard {
 
-static constexpr std::string_view text_of(HostPolicy policy) {
-  switch (policy) {
-    case HostPolicy::kLru:
-      return "lru";
-    case HostPolicy::kStatic:
-      return "static";
-  }
-  return "";
-}
-
-namespace {
-constexpr auto kHostPolicies = all_named<HostPolicy>();
-}  // namespace
-
-std::span<const HostPolicy> all_host_policies() { return kHostPolicies; }
-
-std::string_view name_of(HostPolicy policy) { return name_or_unknown(policy); }
-
-HostPolicy host_policy_from_name(std::string_view name) {
-  return named(all_host_policies(), name, "policy");
-}
-
 std::optional<std::string> host_memory_problem_of(const HostMemory& host) {
   const auto& [bytes, link_gb_s, policy, prefetch, of_node, ssd_bytes, ssd_gb_s] = host;
   (void)prefetch;

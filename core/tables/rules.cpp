@@ -3,29 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/base/enum_names.h"
-
 namespace neuroshard {
-
-static constexpr std::string_view text_of(Keep keep) {
-  switch (keep) {
-    case Keep::kTogether:
-      return "together";
-    case Keep::kApart:
-      return "apart";
-  }
-  return "";
-}
-
-namespace {
-constexpr auto kKeeps = all_named<Keep>();
-}  // namespace
-
-std::string_view name_of(Keep keep) { return name_or_unknown(keep); }
-
-Keep keep_from_name(std::string_view name) {
-  return named<Keep>(kKeeps, name, "way to keep tables");
-}
 
 bool TableRules::allow(int device, int devices_per_node) const {
   const auto names = [](const std::vector<int>& set, int number) {
