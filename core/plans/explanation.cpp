@@ -41,7 +41,7 @@ std::map<std::size_t, int> holders_of(const Slices& slices, int table) {
 class UndoneCuts {
  public:
   UndoneCuts(const Task& task, const Slices& slices, const PlanExplanation& plan, int table,
-             ChangePieces& pieces)
+             PlacedPieces& pieces)
       : task_(task),
         slices_(slices),
         plan_(plan),
@@ -63,20 +63,14 @@ class UndoneCuts {
     if (cut.slices_here > 1 && merged_) {
       ChangeShard pieces = without(shards[here], slices_[here], table_);
       pieces.push_back(*merged_);
-      cut.merged = costs.of({{{here, std::move(pieces)}}})[0];
+      cut.merged = costs.of({{here, std::move(pieces)}});
     }
-    std::vector<int> devices;
-    std::vector<PlanChange> changes;
     for (std::size_t device = 0; device < shards.size(); ++device) {
       if (!may_hold_all(device)) continue;
-      devices.push_back(static_cast<int>(device));
-      changes.push_back(moved_to(device, shards));
-    }
-    const std::vector<ChangedCost> moved = costs.of(changes);
-    const auto best = std::ranges::min_element(moved, {}, &ChangedCost::plan_ms);
-    if (best != moved.end()) {
-      cut.whole = *best;
-      cut.whole_device = devices[static_cast<std::size_t>(best - moved.begin())];
+      const ChangedCost moved = costs.of(moved_to(device, shards));
+      if (cut.whole && moved.plan_ms >= cut.whole->plan_ms) continue;
+      cut.whole = moved;
+      cut.whole_device = static_cast<int>(device);
     }
     return cut;
   }
@@ -194,16 +188,12 @@ std::vector<int> cut_tables(const Task& task, const std::vector<TableSlice>& sli
 void add_slices(const Plan& plan, const Slices& slices, const std::vector<ChangeShard>& shards,
                 const ChangeCosts& costs, PlanExplanation& explanation) {
   for (std::size_t device = 0; device < slices.size(); ++device) {
-    std::vector<PlanChange> changes;
-    for (std::size_t left_out = 0; left_out < slices[device].size(); ++left_out) {
-      ChangeShard kept = shards[device];
-      kept.erase(kept.begin() + static_cast<std::ptrdiff_t>(left_out));
-      changes.push_back({{device, std::move(kept)}});
-    }
-    const std::vector<ChangedCost> without = costs.of(changes);
     std::vector<SliceExplanation>& explained = explanation.slices.emplace_back();
-    for (std::size_t i = 0; i < without.size(); ++i) {
-      explained.push_back({plan.shards[device][i], slices[device][i], without[i]});
+    for (std::size_t i = 0; i < slices[device].size(); ++i) {
+      ChangeShard kept = shards[device];
+      kept.erase(kept.begin() + static_cast<std::ptrdiff_t>(i));
+      explained.push_back(
+          {plan.shards[device][i], slices[device][i], costs.of({{device, std::move(kept)}})});
     }
   }
 }
@@ -221,30 +211,24 @@ void rank_devices(PlanExplanation& explanation) {
 /// Takes away what each device is late by.
 void add_devices(const Task& task, const std::vector<ChangeShard>& shards, const ChangeCosts& costs,
                  PlanExplanation& explanation) {
-  std::vector<PlanChange> changes;
-  // prices[i] points to the field that gets the price of changes[i].
-  std::vector<std::optional<ChangedCost>*> prices;
   const std::vector<double> waits = waits_ms(explanation.cost);
   explanation.devices.resize(shards.size());
   for (std::size_t device = 0; device < shards.size(); ++device) {
     DeviceExplanation& explained = explanation.devices[device];
     explained.wait_ms = waits[device];
     if (!shards[device].empty()) {
-      changes.push_back({{.device = device, .pieces = {}}});
-      prices.push_back(&explained.without_slices);
+      explained.without_slices = costs.of({{.device = device, .pieces = {}}});
     }
     if (task.device_list.empty()) continue;
     if (task.device_list[device].base_ms > 0.0) {
-      changes.push_back({{.device = device, .pieces = shards[device], .base_ms = 0.0F}});
-      prices.push_back(&explained.without_base);
+      explained.without_base =
+          costs.of({{.device = device, .pieces = shards[device], .base_ms = 0.0}});
     }
     if (task.device_list[device].speed < 1.0) {
-      changes.push_back({{.device = device, .pieces = shards[device], .speed = 1.0F}});
-      prices.push_back(&explained.at_full_speed);
+      explained.at_full_speed =
+          costs.of({{.device = device, .pieces = shards[device], .speed = 1.0}});
     }
   }
-  const std::vector<ChangedCost> priced = costs.of(changes);
-  for (std::size_t i = 0; i < priced.size(); ++i) *prices[i] = priced[i];
 }
 
 }  // namespace
@@ -256,7 +240,7 @@ PlanExplanation explain(const Backend& backend, const Task& given, const Plan& g
   const Task& task = priced.task();
   rank_devices(explanation);
   const Slices slices = slices_by_device(plan);
-  ChangePieces pieces(backend, task, plan);
+  PlacedPieces pieces(backend, task, plan);
   std::vector<ChangeShard> shards;
   for (const std::vector<TableSlice>& shard : slices) {
     ChangeShard& ids = shards.emplace_back();
@@ -267,7 +251,8 @@ PlanExplanation explain(const Backend& backend, const Task& given, const Plan& g
   for (const int table : cut_tables(task, slices[deciding])) {
     cuts.emplace_back(task, slices, explanation, table, pieces);
   }
-  const ChangeCosts costs(backend, task, plan, pieces, shards, explanation.cost.devices);
+  pieces.embed();
+  const ChangeCosts costs(backend, priced, pieces, shards, explanation.cost.devices);
   add_devices(task, shards, costs, explanation);
   add_slices(plan, slices, shards, costs, explanation);
   for (const UndoneCuts& cut : cuts) explanation.cuts.push_back(cut.price(shards, costs));
