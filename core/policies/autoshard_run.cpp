@@ -29,12 +29,13 @@ void update_cell(const float* gates, float* cell, float* hidden) {
 AutoshardRun::AutoshardRun(const CpuKernels& kernels, const PackedAutoshard& networks,
                            std::span<const Table> tables, std::size_t devices)
     : kernels_(kernels),
-      progress_(networks.progress.runner(kernels, 1)),
-      memory_{networks.memory_0.runner(kernels, 1), networks.memory_1.runner(kernels, 1)},
-      baseline_(networks.baseline.runner(kernels, 1)),
-      load_(networks.load.runner(kernels, 1)),
-      choice_(networks.choice.runner(kernels, static_cast<int>(devices))),
-      cost_(networks.cost.runner(kernels, 1)),
+      progress_(networks.runner(&AutoshardPolicy::progress, kernels, 1)),
+      memory_{networks.runner(&AutoshardPolicy::memory_0, kernels, 1),
+              networks.runner(&AutoshardPolicy::memory_1, kernels, 1)},
+      baseline_(networks.runner(&AutoshardPolicy::baseline, kernels, 1)),
+      load_(networks.runner(&AutoshardPolicy::load, kernels, 1)),
+      choice_(networks.runner(&AutoshardPolicy::choice, kernels, static_cast<int>(devices))),
+      cost_(networks.runner(&AutoshardPolicy::cost, kernels, 1)),
       devices_(devices),
       embeddings_((tables.size() + 1) * kPolicyEmbedding),
       cost_sums_(devices * kPolicyEmbedding, 0.0F),
@@ -44,9 +45,9 @@ AutoshardRun::AutoshardRun(const CpuKernels& kernels, const PackedAutoshard& net
       table_ms_(tables.size()),
       logits_(devices) {
   const AlignedVector<float> features = autoshard_features(networks.features, tables);
-  networks.tables.runner(kernels).run(features.data(), kPolicyFeatureStride,
-                                      static_cast<int>(tables.size()) + 1, embeddings_.data(),
-                                      kPolicyEmbedding);
+  networks.runner(&AutoshardPolicy::tables, kernels)
+      .run(features.data(), kPolicyFeatureStride, static_cast<int>(tables.size()) + 1,
+           embeddings_.data(), kPolicyEmbedding);
   for (std::size_t t = 0; t < tables.size(); ++t) {
     cost_.run(&embeddings_[t * kPolicyEmbedding], kPolicyEmbedding, 1, &table_ms_[t], 1);
     gib_.push_back(static_cast<float>(fp16_gib(tables[t])));

@@ -23,19 +23,20 @@ AlignedVector<float> embedded(MlpRunner runner, const AlignedVector<float>& feat
 DreamshardRun::DreamshardRun(const CpuKernels& kernels, const PackedDreamshard& networks,
                              std::span<const Table> tables, std::size_t devices)
     : kernels_(kernels),
-      heads_{networks.forward.runner(kernels, 1), networks.communication.runner(kernels, 1),
-             networks.backward.runner(kernels, 1)},
-      overall_(networks.overall.runner(kernels, 1)),
-      cost_features_(networks.cost_features.runner(kernels, 1)),
-      choice_(networks.choice.runner(kernels, 1)),
+      heads_{networks.runner(&DreamshardPolicy::forward, kernels, 1),
+             networks.runner(&DreamshardPolicy::communication, kernels, 1),
+             networks.runner(&DreamshardPolicy::backward, kernels, 1)},
+      overall_(networks.runner(&DreamshardPolicy::overall, kernels, 1)),
+      cost_features_(networks.runner(&DreamshardPolicy::cost_features, kernels, 1)),
+      choice_(networks.runner(&DreamshardPolicy::choice, kernels, 1)),
       devices_(devices),
       cost_sums_(devices * kPolicyEmbedding),
       choice_inputs_(devices * kChoiceInputs),
       is_empty_(devices, true),
       logits_(devices) {
   const AlignedVector<float> features = dreamshard_features(tables);
-  cost_tables_ = embedded(networks.cost_tables.runner(kernels), features);
-  policy_tables_ = embedded(networks.policy_tables.runner(kernels), features);
+  cost_tables_ = embedded(networks.runner(&DreamshardPolicy::cost_tables, kernels), features);
+  policy_tables_ = embedded(networks.runner(&DreamshardPolicy::policy_tables, kernels), features);
   std::vector<float> sums;
   for (std::size_t t = 0; t < tables.size(); ++t) {
     table_costs_.push_back(costs_of(&cost_tables_[t * kPolicyEmbedding]));

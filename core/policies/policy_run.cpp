@@ -5,41 +5,8 @@
 #include "core/base/count_up.h"
 #include "core/policies/autoshard_run.h"
 #include "core/policies/dreamshard_run.h"
-#include "core/policies/policy_parts.h"
 
 namespace neuroshard {
-namespace {
-
-/// `network` of `policy`, by what the list of its networks says of it.
-template <typename Policy>
-PackedPart packed(const Policy& policy, Mlp Policy::*network) {
-  const auto parts = policy_parts<Policy>();
-  const auto part = std::ranges::find(parts, network, &PolicyPart<Policy>::network);
-  return {PackedMlp(policy.*network), part->relu_after_last};
-}
-
-}  // namespace
-
-PackedDreamshard::PackedDreamshard(const DreamshardPolicy& policy)
-    : cost_tables(packed(policy, &DreamshardPolicy::cost_tables)),
-      forward(packed(policy, &DreamshardPolicy::forward)),
-      communication(packed(policy, &DreamshardPolicy::communication)),
-      backward(packed(policy, &DreamshardPolicy::backward)),
-      overall(packed(policy, &DreamshardPolicy::overall)),
-      cost_features(packed(policy, &DreamshardPolicy::cost_features)),
-      policy_tables(packed(policy, &DreamshardPolicy::policy_tables)),
-      choice(packed(policy, &DreamshardPolicy::choice)) {}
-
-PackedAutoshard::PackedAutoshard(const AutoshardPolicy& policy)
-    : features(policy.features),
-      tables(packed(policy, &AutoshardPolicy::tables)),
-      progress(packed(policy, &AutoshardPolicy::progress)),
-      memory_0(packed(policy, &AutoshardPolicy::memory_0)),
-      memory_1(packed(policy, &AutoshardPolicy::memory_1)),
-      baseline(packed(policy, &AutoshardPolicy::baseline)),
-      load(packed(policy, &AutoshardPolicy::load)),
-      choice(packed(policy, &AutoshardPolicy::choice)),
-      cost(packed(policy, &AutoshardPolicy::cost)) {}
 
 PackedPolicy::PackedPolicy(const CpuKernels& kernels, const PlacementPolicy& policy)
     : kernels_(kernels),

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <memory>
 #include <span>
@@ -8,6 +9,7 @@
 
 #include "core/models/mlp_runner.h"
 #include "core/models/packed_mlp.h"
+#include "core/policies/policy_parts.h"
 #include "neuroshard/placement_policy.h"
 #include "neuroshard/task.h"
 
@@ -30,29 +32,35 @@ class PolicyRun {
   std::vector<std::size_t> order_;
 };
 
-/// A network as kernels read it, with what it takes to run it.
-struct PackedPart {
-  PackedMlp network;
-  bool relu_after_last = false;
-
-  [[nodiscard]] MlpRunner runner(const CpuKernels& kernels,
-                                 int most_rows = MlpRunner::kBlockRows) const {
-    return {kernels, network, relu_after_last, most_rows};
+/// The networks of a policy as kernels read them.
+template <typename Policy>
+class PackedNetworks {
+ public:
+  explicit PackedNetworks(const Policy& policy) {
+    for (const PolicyPart<Policy>& part : policy_parts<Policy>()) {
+      networks_.emplace_back(policy.*part.network);
+    }
   }
+
+  /// Borrows this, and `kernels`.
+  [[nodiscard]] MlpRunner runner(Mlp Policy::*network, const CpuKernels& kernels,
+                                 int most_rows = MlpRunner::kBlockRows) const {
+    const auto parts = policy_parts<Policy>();
+    const auto part = std::ranges::find(parts, network, &PolicyPart<Policy>::network);
+    const PackedMlp& packed = networks_[static_cast<std::size_t>(part - parts.begin())];
+    return {kernels, packed, part->relu_after_last, most_rows};
+  }
+
+ private:
+  std::vector<PackedMlp> networks_;  ///< In the order of policy_parts().
 };
 
-struct PackedDreamshard {
-  explicit PackedDreamshard(const DreamshardPolicy& policy);
+using PackedDreamshard = PackedNetworks<DreamshardPolicy>;
 
-  PackedPart cost_tables, forward, communication, backward, overall, cost_features, policy_tables,
-      choice;
-};
-
-struct PackedAutoshard {
-  explicit PackedAutoshard(const AutoshardPolicy& policy);
-
+struct PackedAutoshard : PackedNetworks<AutoshardPolicy> {
+  explicit PackedAutoshard(const AutoshardPolicy& policy)
+      : PackedNetworks(policy), features(policy.features) {}
   Normalization features;
-  PackedPart tables, progress, memory_0, memory_1, baseline, load, choice, cost;
 };
 
 /// A policy that is ready to place. Immutable: share one between threads.
