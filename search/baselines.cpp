@@ -111,19 +111,16 @@ std::optional<Plan> place_by_baseline(const Task& task, Algorithm algorithm, std
   }
   std::vector<std::int64_t> left = even_rooms_bytes(task);
   std::vector<std::size_t> with_room;
-  std::vector<bool> allowed;
   std::mt19937_64 random(seed);
   StepBudget budget(StepBudget::kAnySteps, stop);
   for (const std::size_t t : order) {
     if (!budget.take(devices)) return std::nullopt;
     if (algorithm == Algorithm::kFlexshard && place_by_rows(task, t, plan, left)) continue;
     const std::int64_t size = task.tables[t].size_bytes();
-    const TableRules& rules = task.tables[t].rules;
-    const bool any_device = !rules.limit_devices();
-    if (!any_device) allowed = allowed_devices(rules, task);
+    const DeviceSet allowed = allowed_set(task.tables[t].rules, task);
     with_room.clear();
     for (std::size_t d = 0; d < devices; ++d) {
-      if (left[d] >= size && (any_device || allowed[d])) with_room.push_back(d);
+      if (left[d] >= size && allowed.contains(d)) with_room.push_back(d);
     }
     if (with_room.empty()) return std::nullopt;
     const std::size_t device =

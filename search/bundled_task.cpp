@@ -14,7 +14,7 @@ constexpr std::size_t kNoBundle = static_cast<std::size_t>(-1);
 
 /// One of default memory that has the columns and lookups of `tables`, and as many rows as make up
 /// their bytes.
-Table stand_in(const std::vector<Table>& tables, const std::vector<bool>& allowed) {
+Table stand_in(const std::vector<Table>& tables, const DeviceSet& allowed) {
   Table one;
   std::int64_t bytes = 0;
   double lookups = 0.0;
@@ -30,10 +30,7 @@ Table stand_in(const std::vector<Table>& tables, const std::vector<bool>& allowe
   one.rows = (bytes + row_bytes - 1) / row_bytes;
   one.pooling_factor = lookups / one.dim;
   one.rules.no_split = true;
-  if (any_device) return one;
-  for (std::size_t d = 0; d < allowed.size(); ++d) {
-    if (allowed[d]) one.rules.devices.push_back(static_cast<int>(d));
-  }
+  if (!any_device) one.rules.devices = allowed.list();
   return one;
 }
 
@@ -73,8 +70,8 @@ BundledTask::BundledTask(const Task& listed, std::span<const std::uint32_t> orde
     original.push_back(index);
   }
   for (const Bundle& bundle : bundles) {
-    task.tables[bundle.table] = stand_in(
-        bundle.tables, allowed_devices(listed, {bundle.listed.begin(), bundle.listed.end()}));
+    task.tables[bundle.table] =
+        stand_in(bundle.tables, allowed_set(listed, {bundle.listed.begin(), bundle.listed.end()}));
   }
   for (const TableGroup& group : listed.groups) {
     if (group.keep != Keep::kApart) continue;

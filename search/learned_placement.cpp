@@ -25,20 +25,14 @@ std::optional<Plan> place_by_policy(const PackedPolicy& policy, const Task& task
   plan.slices = whole_tables(task);
   plan.shards.resize(devices);
   std::vector<std::int64_t> left = even_rooms_bytes(task);
-  std::vector<bool> allowed;
   for (const std::size_t t : run->order()) {
     if (!budget.take(devices * kStepsOfLogit)) return std::nullopt;
     const std::int64_t size = task.tables[t].size_bytes();
-    const TableRules& rules = task.tables[t].rules;
-    if (rules.limit_devices()) {
-      allowed = allowed_devices(rules, task);
-    } else {
-      allowed.assign(devices, true);
-    }
+    const DeviceSet allowed = allowed_set(task.tables[t].rules, task);
     const std::span<const float> logits = run->logits();
     std::optional<std::size_t> best;
     for (std::size_t d = 0; d < devices; ++d) {
-      if (left[d] < size || !allowed[d]) continue;
+      if (left[d] < size || !allowed.contains(d)) continue;
       if (!best || logits[d] > logits[*best]) best = d;
     }
     if (!best) return std::nullopt;

@@ -22,7 +22,10 @@ std::optional<PlacementRules> placement_rules(const PieceCatalog& catalog, const
     if (!of_table.limit_devices()) continue;
     const auto [entry, is_new] =
         known.try_emplace(allowed_set(of_table, task), static_cast<int>(rules.sets.size()));
-    if (is_new) rules.sets.push_back(entry->first.bools());
+    if (is_new) {
+      std::vector<bool>& set = rules.sets.emplace_back(rooms.size(), false);
+      for (const int device : entry->first.list()) set[static_cast<std::size_t>(device)] = true;
+    }
     std::uint32_t piece = catalog.whole(table);
     for (;; piece = catalog.half(piece)) {
       rules.set_of_piece[piece] = entry->second;

@@ -89,19 +89,17 @@ std::optional<Plan> plan_of_uniform_width(const Task& task, int width, const Sto
   std::priority_queue<ByDimSum, std::vector<ByDimSum>, std::greater<>> open({}, std::move(waiting));
   std::vector<ByDimSum> full;  // For slices of the table at hand.
   std::vector<std::int64_t> left = even_rooms_bytes(task);
-  std::vector<bool> allowed;
   StepBudget budget(StepBudget::kAnySteps, stop);
   for (const std::uint32_t t : table_order(task, width)) {
     const Table& table = task.tables[t];
     const int dim = uniform_dim(table, width);
-    const bool any_device = !table.rules.limit_devices();
-    if (!any_device) allowed = allowed_devices(table.rules, task);
+    const DeviceSet allowed = allowed_set(table.rules, task);
     const std::int64_t size = slice_bytes(table, dim);
     // They are handed out from the last one on.
     for (; !slices_of[t].empty(); slices_of[t].pop_back()) {
       if (!budget.take(kStepsOfSlice)) return std::nullopt;
       const auto is_closed = [&](std::uint32_t device) {
-        return left[device] < size || (!any_device && !allowed[device]);
+        return left[device] < size || !allowed.contains(device);
       };
       while (!open.empty() && is_closed(open.top().second)) {
         if (!budget.take(kStepsOfSlice)) return std::nullopt;

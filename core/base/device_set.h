@@ -36,6 +36,14 @@ class DeviceSet {
       devices += static_cast<std::size_t>(std::popcount(word));
     return devices;
   }
+  /// Of so many devices from `first` on.
+  [[nodiscard]] int count_in(int first, int devices) const {
+    int found = 0;
+    for (int d = first; d < first + devices; ++d) {
+      found += contains(static_cast<std::size_t>(d)) ? 1 : 0;
+    }
+    return found;
+  }
   [[nodiscard]] bool is_in(const DeviceSet& other) const {
     for (std::size_t w = 0; w < words_.size(); ++w) {
       if ((words_[w] & ~other.words_[w]) != 0) return false;
@@ -44,17 +52,17 @@ class DeviceSet {
   }
   /// Word `w` has the devices from 64 w on, the first one as its highest bit.
   [[nodiscard]] std::uint64_t word(std::size_t w) const { return words_[w]; }
-  [[nodiscard]] std::vector<bool> bools() const {
-    const bool most = 2 * count() > devices_;
-    std::vector<bool> all(devices_, most);
-    for (std::size_t w = 0; w < words_.size(); ++w) {  // Only what differs is written.
-      std::uint64_t others = most ? ~words_[w] : words_[w];
-      for (; others != 0; others &= others - 1) {
-        const std::size_t device = 64 * w + 63 - static_cast<std::size_t>(std::countr_zero(others));
-        if (device < devices_) all[device] = !most;
+  /// Ascending.
+  [[nodiscard]] std::vector<int> list() const {
+    std::vector<int> devices;
+    for (std::size_t w = 0; w < words_.size(); ++w) {
+      for (std::uint64_t left = words_[w]; left != 0;) {
+        const int first = std::countl_zero(left);
+        left &= ~(std::uint64_t{1} << (63 - first));
+        devices.push_back(static_cast<int>(64 * w) + first);
       }
     }
-    return all;
+    return devices;
   }
 
   friend bool operator<(const DeviceSet& a, const DeviceSet& b) { return a.words_ < b.words_; }

@@ -356,10 +356,6 @@ DeviceSet allowed_set(const Task& task, const TableBundle& bundle) {
   return allowed;
 }
 
-std::vector<bool> allowed_devices(const Task& task, const TableBundle& bundle) {
-  return allowed_set(task, bundle).bools();
-}
-
 bool share_a_group(const std::vector<std::uint32_t>& a, const std::vector<std::uint32_t>& b) {
   auto of_a = a.begin();
   auto of_b = b.begin();

@@ -39,8 +39,6 @@ using TableBundle = std::vector<std::uint32_t>;
 
 /// Devices that may hold slices of all tables of a bundle.
 [[nodiscard]] DeviceSet allowed_set(const Task& task, const TableBundle& bundle);
-/// [devices]: whether each of them may.
-[[nodiscard]] std::vector<bool> allowed_devices(const Task& task, const TableBundle& bundle);
 
 /// Whether two lists of groups, ascending, have one in common.
 [[nodiscard]] bool share_a_group(const std::vector<std::uint32_t>& a,

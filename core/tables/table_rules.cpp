@@ -21,26 +21,20 @@ bool allow_all_devices(const TableRules& rules, const Task& task) {
 bool allow_any_node(const Table& table, const Task& task) {
   const auto cuts = [&](int devices) { return devices > 1 || table.rows == 1; };
   if (!table.rules.limit_devices()) return cuts(std::min(task.devices_per_node, task.devices));
-  const std::vector<bool> allowed = allowed_devices(table.rules, task);
+  const DeviceSet allowed = allowed_set(table.rules, task);
   for (int first = 0; first < task.devices; first += task.devices_per_node) {
     const int count = std::min(task.devices_per_node, task.devices - first);
-    if (cuts(count) &&
-        std::all_of(allowed.begin() + first, allowed.begin() + first + count, std::identity{})) {
-      return true;
-    }
+    if (cuts(count) && allowed.count_in(first, count) == count) return true;
   }
   return false;
 }
 
 /// Whether it may be on two devices of a node that has more.
 bool allow_part_of_node(const TableRules& rules, const Task& task) {
-  const std::vector<bool> allowed = allowed_devices(rules, task);
+  const DeviceSet allowed = allowed_set(rules, task);
   for (int first = 0; first + 2 < task.devices; first += task.devices_per_node) {
     const int count = std::min(task.devices_per_node, task.devices - first);
-    if (count > 2 &&
-        std::count(allowed.begin() + first, allowed.begin() + first + count, true) > 1) {
-      return true;
-    }
+    if (count > 2 && allowed.count_in(first, count) > 1) return true;
   }
   return false;
 }
@@ -131,10 +125,6 @@ DeviceSet allowed_set(const TableRules& rules, const Task& task) {
     for (std::size_t d = first; d < std::min(first + per_node, count); ++d) allowed.erase(d);
   }
   return allowed;
-}
-
-std::vector<bool> allowed_devices(const TableRules& rules, const Task& task) {
-  return allowed_set(rules, task).bools();
 }
 
 bool any_limits_splits(const Task& task) {

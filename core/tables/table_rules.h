@@ -40,8 +40,6 @@ struct Halvings {
 
 /// Devices of the task that may hold slices of a table with these rules.
 [[nodiscard]] DeviceSet allowed_set(const TableRules& rules, const Task& task);
-/// [devices]: whether each of them may.
-[[nodiscard]] std::vector<bool> allowed_devices(const TableRules& rules, const Task& task);
 
 /// Whether the rules of `table`, all of them together, let it be sharded so on the devices of
 /// `task`. Does not look at memory.

@@ -47,10 +47,7 @@ std::vector<Guest> guests_of(const Task& task, const ApartTables& apart, StepBud
     const std::size_t steps = tables.size() + guest.groups.size();
     if (!budget.take(steps + static_cast<std::size_t>(task.devices))) break;
     std::ranges::sort(guest.groups);
-    const std::vector<bool> allowed = allowed_devices(task, tables);
-    for (std::size_t d = 0; d < allowed.size(); ++d) {
-      if (allowed[d]) guest.devices.push_back(static_cast<int>(d));
-    }
+    guest.devices = allowed_set(task, tables).list();
     guests.push_back(std::move(guest));
   }
   return guests;

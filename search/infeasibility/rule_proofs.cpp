@@ -47,18 +47,16 @@ TableTotals totals_of(const Task& task, const TableBundle& tables) {
 }
 
 /// "device 2", "devices 0, 4 to 7".
-std::string listed_devices(const std::vector<bool>& devices) {
-  const std::string name = std::ranges::count(devices, true) == 1 ? "device " : "devices ";
+std::string listed_devices(const std::vector<int>& devices) {
   std::string numbers;
-  for (std::size_t first = 0; first < devices.size(); ++first) {
-    if (!devices[first]) continue;
-    std::size_t last = first;
-    while (last + 1 < devices.size() && devices[last + 1]) ++last;
+  for (std::size_t i = 0; i < devices.size(); ++i) {
+    const int first = devices[i];
+    while (i + 1 < devices.size() && devices[i + 1] == devices[i] + 1) ++i;
+    const int last = devices[i];
     numbers += (numbers.empty() ? "" : ", ") + std::to_string(first);
     if (last > first) numbers += (last > first + 1 ? " to " : ", ") + std::to_string(last);
-    first = last;
   }
-  return name + numbers;
+  return (devices.size() == 1 ? "device " : "devices ") + numbers;
 }
 
 // Tables that must be on one device need one that has room for all of them.
@@ -104,10 +102,10 @@ TotalsOfDevices totals_of_devices(const Task& task, StepBudget& budget) {
 std::optional<Infeasibility> proof_for(const Task& task, const TotalsOfDevices& totals,
                                        const DeviceSet& of_proof) {
   const std::vector<std::int64_t> rooms = rooms_bytes(task);
-  const std::vector<bool> devices = of_proof.bools();
+  const std::vector<int> devices = of_proof.list();
   std::int64_t room = 0;
-  for (std::size_t d = 0; d < rooms.size(); ++d) {
-    if (devices[d] && __builtin_add_overflow(room, rooms[d], &room)) room = INT64_MAX;
+  for (const int d : devices) {
+    if (__builtin_add_overflow(room, rooms[static_cast<std::size_t>(d)], &room)) room = INT64_MAX;
   }
   TableTotals all;
   for (const auto& [allowed, of_allowed] : totals) {
@@ -118,7 +116,7 @@ std::optional<Infeasibility> proof_for(const Task& task, const TotalsOfDevices& 
   why.table = all.largest;
   why.largest_piece_bytes = task.tables[static_cast<std::size_t>(all.largest)].size_bytes();
   const std::string largest = label_of(task, all.largest);
-  const bool one_device = std::ranges::count(devices, true) == 1;
+  const bool one_device = devices.size() == 1;
   why.message = (all.tables == 1 ? largest + " may by its rules only go to "
                                  : counted(all.tables, "table") + ", the largest of which is " +
                                        largest + ", may by their rules only go to ") +

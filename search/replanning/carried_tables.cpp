@@ -48,8 +48,8 @@ class Carrier {
   }
   /// Whether rules let a table be on all devices of a place.
   [[nodiscard]] bool may_be_at(std::size_t t, Way way, int place) const {
-    return neuroshard::may_be_at(task_, table(t), allowed_devices(table(t).rules, task_),
-                                 group(way), place);
+    return neuroshard::may_be_at(task_, table(t), allowed_set(table(t).rules, task_), group(way),
+                                 place);
   }
   [[nodiscard]] std::int64_t moved_bytes(const Slices& slices) const {
     std::int64_t bytes = 0;
@@ -229,7 +229,7 @@ class Carrier {
 
   /// Columns of these widths, each on the device that holds most of them and may.
   [[nodiscard]] Slices recut(std::size_t t, const std::vector<int>& widths) const {
-    const std::vector<bool> allowed = allowed_devices(table(t).rules, task_);
+    const DeviceSet allowed = allowed_set(table(t).rules, task_);
     Slices slices;
     int column = 0;
     for (const int width : widths) {
@@ -237,7 +237,7 @@ class Carrier {
       for (const RunningSlice& one : holders_.slices(t)) {
         const int columns = std::min(one.slice.first_column + one.slice.dim, column + width) -
                             std::max(one.slice.first_column, column);
-        if (columns > 0 && one.device && allowed[*one.device]) {
+        if (columns > 0 && one.device && allowed.contains(*one.device)) {
           held[static_cast<int>(*one.device)] += columns;
         }
       }

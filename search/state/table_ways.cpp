@@ -55,7 +55,7 @@ TableWays::OfTable TableWays::ways_of(int table, bool is_bundle, const WayOption
   }
   if (limits_places(task_, of)) {
     ways.allowed.resize(options_.forms.size());
-    const std::vector<bool> allowed = allowed_devices(of.rules, task_);
+    const DeviceSet allowed = allowed_set(of.rules, task_);
     for (const Way way : list_) {
       for (int place = 0; place < places(way); ++place) {
         ways.allowed[static_cast<std::size_t>(way)].push_back(

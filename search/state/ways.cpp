@@ -119,7 +119,7 @@ bool limits_places(const Task& task, const Table& table) {
          (last_is_not_full && !table.rules.allow(ShardingKind::kGrid));
 }
 
-bool may_be_at(const Task& task, const Table& table, const std::vector<bool>& allowed, int group,
+bool may_be_at(const Task& task, const Table& table, const DeviceSet& allowed, int group,
                int place) {
   const int first = place * group;
   const bool is_last_node =
@@ -127,7 +127,7 @@ bool may_be_at(const Task& task, const Table& table, const std::vector<bool>& al
   if (is_last_node && is_part_of_node(task, group) && !table.rules.allow(ShardingKind::kGrid)) {
     return false;
   }
-  return std::all_of(allowed.begin() + first, allowed.begin() + first + group, std::identity{});
+  return allowed.count_in(first, group) == group;
 }
 
 bool is_of_part(Way way) {

@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "core/base/device_set.h"
 #include "neuroshard/task.h"
 
 namespace neuroshard {
@@ -73,9 +74,9 @@ inline constexpr std::size_t kMostForms = 12;
 
 /// Whether the rules of `table` forbid places that its ways have.
 [[nodiscard]] bool limits_places(const Task& task, const Table& table);
-/// Whether they let a slice on `group` devices be at a place. `allowed`: allowed_devices(). A part
+/// Whether they let a slice on `group` devices be at a place. `allowed`: allowed_set(). A part
 /// of other nodes may be all of the last one, where blocks are a grid.
-[[nodiscard]] bool may_be_at(const Task& task, const Table& table, const std::vector<bool>& allowed,
+[[nodiscard]] bool may_be_at(const Task& task, const Table& table, const DeviceSet& allowed,
                              int group, int place);
 
 /// WayForm::of_part of a way of the planner; false of kReplica.

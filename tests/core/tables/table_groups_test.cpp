@@ -111,8 +111,8 @@ TEST(TableGroups, BundlesAreWhatGroupsConnect) {
   EXPECT_THAT(table_bundles(task), ElementsAre(ElementsAre(2, 3, 5), ElementsAre(6, 7)));
   task.tables[3].rules.not_devices = {1};
   task.tables[5].rules.devices = {0, 1};
-  EXPECT_THAT(allowed_devices(task, {2, 3, 5}), ElementsAre(true, false, false));
-  EXPECT_THAT(allowed_devices(task, {6, 7}), ElementsAre(true, true, true));
+  EXPECT_THAT(allowed_set(task, {2, 3, 5}).list(), ElementsAre(0));
+  EXPECT_THAT(allowed_set(task, {6, 7}).list(), ElementsAre(0, 1, 2));
 }
 
 TEST(TableGroups, ApartTablesShareAGroup) {

@@ -68,9 +68,9 @@ bool all_find_devices(const Task& task) {
   const std::function<bool()> place_next = [&] {
     const std::size_t t = device_of.size();
     if (t == task.tables.size()) return true;
-    const std::vector<bool> allowed = allowed_devices(task.tables[t].rules, task);
+    const DeviceSet allowed = allowed_set(task.tables[t].rules, task);
     for (int device = 0; device < task.devices; ++device) {
-      if (!allowed[static_cast<std::size_t>(device)]) continue;
+      if (!allowed.contains(static_cast<std::size_t>(device))) continue;
       const bool kept = std::ranges::all_of(task.groups, [&](const TableGroup& group) {
         if (!contains(group.tables, static_cast<int>(t))) return true;
         return std::ranges::all_of(group.tables, [&](int other) {

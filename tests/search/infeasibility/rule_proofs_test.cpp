@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "core/base/random.h"
@@ -50,10 +51,10 @@ bool some_devices_are_too_small(const Task& task) {
     }
     std::int64_t bytes = 0;
     for (const Table& table : task.tables) {
-      const std::vector<bool> allowed = allowed_devices(table.rules, task);
+      const DeviceSet allowed = allowed_set(table.rules, task);
       bool inside = true;
-      for (std::size_t d = 0; d < allowed.size(); ++d) {
-        inside &= !allowed[d] || (set >> d & 1U) != 0;
+      for (std::size_t d = 0; std::cmp_less(d, task.devices); ++d) {
+        inside &= !allowed.contains(d) || (set >> d & 1U) != 0;
       }
       if (inside) bytes += table.size_bytes();
     }
