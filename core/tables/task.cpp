@@ -120,7 +120,8 @@ std::int64_t hbm_room_bytes(const Task& task, std::size_t device) {
 namespace {
 
 std::int64_t bounded_sum(std::int64_t a, std::int64_t b) {
-  return std::min(a, INT64_MAX - b) + b;  // `b` is not negative.
+  std::int64_t sum = 0;
+  return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
 }
 
 std::int64_t room_with(const Task& task, std::size_t device, std::int64_t host_bytes) {
@@ -131,9 +132,6 @@ std::int64_t room_with(const Task& task, std::size_t device, std::int64_t host_b
 /// [devices]. `host_bytes(device)`: of its host.
 std::vector<std::int64_t> rooms_with(const Task& task, const auto& host_bytes) {
   const auto devices = static_cast<std::size_t>(task.devices);
-  if (task.device_list.empty()) {
-    return std::vector<std::int64_t>(devices, room_with(task, 0, host_bytes(0)));
-  }
   std::vector<std::int64_t> rooms(devices);
   for (std::size_t device = 0; device < devices; ++device) {
     rooms[device] = room_with(task, device, host_bytes(device));
@@ -180,30 +178,20 @@ Task without_tables(const Task& task) {
           .host = task.host};
 }
 
-std::int64_t largest_room_bytes(const Task& task) {
-  std::int64_t largest = room_bytes(task, 0);
-  for (std::size_t device = 1; device < task.device_list.size(); ++device) {
-    largest = std::max(largest, room_bytes(task, device));
-  }
-  return largest;
-}
+std::int64_t largest_room_bytes(const Task& task) { return std::ranges::max(rooms_bytes(task)); }
 
 std::int64_t total_room_bytes(const Task& task) {
   const bool pools = pools_host_memory(task);
   const int nodes = pools ? (task.devices - 1) / task.devices_per_node + 1 : 0;
   std::int64_t total = 0;
-  bool overflows = false;
   for (int node = 0; node < nodes; ++node) {
-    const std::int64_t bytes = pool_bytes(task, static_cast<std::size_t>(node));
-    overflows = overflows || __builtin_add_overflow(total, bytes, &total);
+    total = bounded_sum(total, pool_bytes(task, static_cast<std::size_t>(node)));
   }
   const auto of_device = [&](std::size_t device) {
     return pools ? 0 : even_host_bytes(task, device);
   };
-  for (const std::int64_t room : rooms_with(task, of_device)) {
-    overflows = overflows || __builtin_add_overflow(total, room, &total);
-  }
-  return overflows ? INT64_MAX : total;
+  for (const std::int64_t room : rooms_with(task, of_device)) total = bounded_sum(total, room);
+  return total;
 }
 
 namespace {
