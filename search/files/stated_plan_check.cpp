@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/base/message_text.h"
+#include "core/plans/slice_tiling.h"
 #include "neuroshard/error.h"
 #include "neuroshard/plan_file.h"
 #include "search/files/json_text.h"
@@ -16,12 +17,6 @@ constexpr const char* kGiveItsTask = "give the task that the plan was made for";
 constexpr const char* kGiveTaskOrLeaveNames =
     "give the task that the plan was made for, tables in its order, or, if they only have new "
     "names, leave names out of the plan";
-
-std::string text_of(const TableSlice& slice) {
-  return "columns " + std::to_string(slice.first_column) + " to " +
-         std::to_string(slice.first_column + slice.dim - 1) + " of table " +
-         std::to_string(slice.table);
-}
 
 /// Slices, by index, that are said to be other columns than those that they are for `task`.
 void add_misstatements(const PlanRecord& record, const HalvedPlan& plan, const Task& task,
@@ -40,7 +35,8 @@ void add_misstatements(const PlanRecord& record, const HalvedPlan& plan, const T
                         .slice = index,
                         .table = slice.table,
                         .what = "slice " + std::to_string(index) + " is said to be " +
-                                text_of(stated) + ", but for this task it is " + text_of(slice),
+                                described(stated, stated.rows) + ", but for this task it is " +
+                                described(slice, slice.rows),
                         .remedy = kGiveItsTask});
   }
 }
