@@ -5,7 +5,7 @@
 
 #include "core/models/equal_devices.h"
 #include "core/models/mlp_runner.h"
-#include "core/models/packed_comm_network.h"
+#include "core/models/packed_models.h"
 
 namespace neuroshard {
 

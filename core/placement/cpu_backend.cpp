@@ -84,7 +84,7 @@ void CpuBackend::backward_comm(int devices, std::span<const float> dim_sums,
 }
 
 std::unique_ptr<CostRunner> CpuBackend::cost_runner(int devices) const {
-  return std::make_unique<CpuCostRunner>(kernels_, models_, devices);
+  return make_cpu_cost_runner(kernels_, models_, devices);
 }
 
 std::unique_ptr<PlacementSession> CpuBackend::start(const PlacementProblem& problem) const {

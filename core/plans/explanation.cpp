@@ -2,18 +2,114 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <optional>
 
 #include "core/base/count_up.h"
-#include "core/plans/change_costs.h"
+#include "core/plans/host_rows.h"
+#include "core/plans/placed_pieces.h"
 #include "core/plans/priced_plan.h"
+#include "core/plans/replicas.h"
 #include "core/tables/host_shares.h"
 #include "core/tables/table_rules.h"
+#include "neuroshard/error.h"
 #include "neuroshard/simulator.h"
 
 namespace neuroshard {
 namespace {
+
+using ChangeShard = std::vector<std::uint32_t>;  ///< Pieces of a device.
+
+/// A device with other pieces than in the plan, or another base load or speed than the task's.
+struct ChangedShard {
+  std::size_t device;
+  ChangeShard pieces;
+  std::optional<double> base_ms{};
+  std::optional<double> speed{};
+};
+using PlanChange = std::vector<ChangedShard>;
+
+/// Prices changes of a plan, as simulate() does.
+class ChangeCosts {
+ public:
+  /// Borrows all. `pieces` are embedded, `shards` [devices] those of the plan. `devices` are its
+  /// costs by simulate().
+  ChangeCosts(const Backend& backend, const PricedPlan& priced, const PlacedPieces& pieces,
+              const std::vector<ChangeShard>& shards, const std::vector<DeviceCost>& devices)
+      : task_(priced.task()),
+        pieces_(pieces),
+        shards_(shards),
+        devices_(without_tables(task_)),
+        host_curves_(task_),
+        replica_bytes_(replicas_memory(task_, priced.plan()).total_bytes()),
+        any_slices_(!priced.plan().slices.empty()) {
+    if (has_tables_on_every_device(priced.plan())) {
+      replicas_ = cost_of_replicas(backend, priced.with_all_ids(), task_, priced.plan());
+    }
+    if (task_.host.bytes == 0) return;
+    for (const DeviceCost& device : devices) hosted_.push_back({.fetch_ms = device.fetch_ms});
+  }
+
+  /// The cost of replicas changes with speeds alone. Infinite where predictions overflow.
+  [[nodiscard]] ChangedCost of(const PlanChange& change) const {
+    std::vector<const ChangeShard*> shards;
+    for (const ChangeShard& shard : shards_) shards.push_back(&shard);
+    Task on = devices_;
+    std::vector<HostedPlan::OfDevice> hosted = hosted_;
+    std::optional<ReplicasCost> replicas = replicas_;
+    for (const auto& [device, pieces, base_ms, speed] : change) {
+      shards[device] = &pieces;
+      if (!hosted.empty()) hosted[device].fetch_ms = fetched_ms(device, pieces);
+      if (base_ms) on.device_list[device].base_ms = *base_ms;
+      if (!speed) continue;
+      if (replicas) replicas->operator_ms[device] *= on.device_list[device].speed / *speed;
+      on.device_list[device].speed = *speed;
+    }
+    std::vector<std::uint32_t> offsets{0};
+    std::vector<std::uint32_t> ids;
+    for (const ChangeShard* shard : shards) {
+      ids.insert(ids.end(), shard->begin(), shard->end());
+      offsets.push_back(static_cast<std::uint32_t>(ids.size()));
+    }
+    constexpr double kNever = std::numeric_limits<double>::infinity();
+    try {
+      PlanCost cost = pieces_.cost_of(on, hosted, {offsets, ids});
+      if (replicas) add_replicas(*replicas, any_slices_, on.overlap, cost);
+      ChangedCost changed{.plan_ms = cost.cost_ms, .device_ms = -kNever};
+      for (const ChangedShard& shard : change) {
+        changed.device_ms = std::max(changed.device_ms, cost.devices[shard.device].total_ms());
+      }
+      return changed;
+    } catch (const Error&) {
+      return {kNever, kNever};
+    }
+  }
+
+ private:
+  [[nodiscard]] double fetched_ms(std::size_t device, const ChangeShard& shard) const {
+    const HostMemory host = host_of_device(task_, device);
+    HostCurve sum;
+    for (const std::uint32_t piece : shard) {
+      const TableSlice& slice = pieces_.slice(piece);
+      const SliceMemory memory = slice_memory(sized_table_of(task_, slice), slice.dim);
+      const Table& table = task_.tables[static_cast<std::size_t>(slice.table)];
+      sum.add(host_curves_.of(table, slice.rows, memory, host.link_gb_s));
+    }
+    return fetch_ms(sum, host_point(sum, hbm_room_bytes(task_, device) - replica_bytes_, host),
+                    host);
+  }
+
+  const Task& task_;
+  const PlacedPieces& pieces_;
+  const std::vector<ChangeShard>& shards_;
+  Task devices_;                                ///< Without tables.
+  std::vector<HostedPlan::OfDevice> hosted_{};  ///< [devices] of a task with host memory.
+  mutable HostCurves host_curves_;
+  std::int64_t replica_bytes_;  ///< On each device.
+  std::optional<ReplicasCost> replicas_;
+  bool any_slices_;
+};
 
 /// Slices of each device, as the plan lists them.
 using Slices = std::vector<std::vector<TableSlice>>;

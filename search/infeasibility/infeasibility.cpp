@@ -9,7 +9,6 @@
 #include "core/tables/devices_text.h"
 #include "core/tables/table_label.h"
 #include "core/tables/table_rules.h"
-#include "search/infeasibility/column_parts.h"
 #include "search/infeasibility/rule_proofs.h"
 #include "search/placement_rules.h"
 
@@ -18,6 +17,23 @@ namespace {
 
 // All proofs together take some hundred milliseconds at most.
 constexpr std::uint64_t kMostProofSteps = std::uint64_t{1} << 26;
+
+/// In units of kDimMultiple columns.
+int units(int dim) { return dim / kDimMultiple; }
+
+/// How many slices of columns rules let `table` have.
+int most_column_parts(const Table& table) {
+  const TableRules& rules = table.rules;
+  if (rules.no_split || !rules.allow(ShardingKind::kColumn)) return 1;
+  int most = units(table.dim) / std::max(1, units(least_width(table) + kDimMultiple - 1));
+  if (rules.max_slices > 0) most = std::min(most, rules.max_slices);
+  return std::max(most, 1);
+}
+
+/// The widest of so many parts.
+int width_of(const Table& table, int parts) {
+  return kDimMultiple * ((units(table.dim) + parts - 1) / parts);
+}
 
 std::string devices_hold_text(const Task& task, std::int64_t available_bytes) {
   const bool base = std::any_of(task.device_list.begin(), task.device_list.end(),
@@ -60,6 +76,14 @@ Infeasibility no_room_found(const Task& task, const std::string& who, const std:
 }
 
 }  // namespace
+
+int narrowest_columns(const Table& table) { return width_of(table, most_column_parts(table)); }
+
+bool halves_are_all(const Table& table) {
+  if (most_column_parts(table) == 1) return true;
+  return narrowest_dim(table) == kDimMultiple && table.rules.max_slices == 0 &&
+         slice_bytes(table, 2 * kDimMultiple) == 2 * slice_bytes(table, kDimMultiple);
+}
 
 Infeasibility infeasibility_of(const Task& task, Infeasibility::Kind kind) {
   return {.kind = kind,

@@ -18,7 +18,6 @@
 #include "core/tables/table_groups.h"
 #include "core/tables/table_label.h"
 #include "core/tables/table_rules.h"
-#include "search/infeasibility/column_parts.h"
 #include "search/infeasibility/infeasibility.h"
 #include "search/placement_rules.h"
 #include "search/state/ways.h"
