@@ -1,20 +1,11 @@
 #include "core/models/final_cost.h"
 
 #include <algorithm>
-#include <cstddef>
 #include <limits>
 
 #include "core/models/cost_range.h"
 
 namespace neuroshard {
-namespace {
-
-// Rows in flight: enough for the kernels, few enough to stay in the cache.
-constexpr int kTargetFloats = 1 << 14;
-
-int block_rows(int devices) { return std::max(1, kTargetFloats / devices); }
-
-}  // namespace
 
 void start_offsets(const float* compute_ms, const float* backward_ms, int devices,
                    float* start_offsets_ms) {
@@ -41,37 +32,13 @@ double slowest_device_ms(const float* compute_ms, const float* backward_ms, cons
   return slowest;
 }
 
-FinalCostRunner::FinalCostRunner(const CpuKernels& kernels, const PackedCommModel& comm,
-                                 int devices)
-    : devices_(devices),
-      forward_(kernels, comm.forward, devices),
-      backward_(kernels, comm.backward, devices) {
-  const auto floats =
-      static_cast<std::size_t>(block_rows(devices)) * static_cast<std::size_t>(devices);
-  backward_ms_.resize(floats);
-  start_offsets_ms_.resize(floats);
-  forward_ms_.resize(floats);
-}
-
-void FinalCostRunner::run(const float* compute_ms, const float* dim_sums, int rows,
-                          double* cost_ms) {
-  const int block = block_rows(devices_);
-  for (int first = 0; first < rows; first += block) {
-    const int count = std::min(block, rows - first);
-    const std::ptrdiff_t skip = static_cast<std::ptrdiff_t>(first) * devices_;
-    backward_.run(dim_sums + skip, nullptr, count, backward_ms_.data());
-    for (int row = 0; row < count; ++row) {
-      const std::ptrdiff_t at = static_cast<std::ptrdiff_t>(row) * devices_;
-      start_offsets(compute_ms + skip + at, backward_ms_.data() + at, devices_,
-                    start_offsets_ms_.data() + at);
-    }
-    forward_.run(dim_sums + skip, start_offsets_ms_.data(), count, forward_ms_.data());
-    for (int row = 0; row < count; ++row) {
-      const std::ptrdiff_t at = static_cast<std::ptrdiff_t>(row) * devices_;
-      cost_ms[first + row] = slowest_device_ms(compute_ms + skip + at, backward_ms_.data() + at,
-                                               forward_ms_.data() + at, devices_);
-    }
-  }
+void exchange_costs(CostRunner& models, std::span<const float> dim_sums,
+                    std::span<const float> compute_ms, std::span<float> offsets_ms,
+                    std::span<float> backward_ms, std::span<float> forward_ms) {
+  models.backward(dim_sums, backward_ms);
+  start_offsets(compute_ms.data(), backward_ms.data(), static_cast<int>(dim_sums.size()),
+                offsets_ms.data());
+  models.forward(dim_sums, offsets_ms, forward_ms);
 }
 
 }  // namespace neuroshard

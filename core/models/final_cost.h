@@ -1,7 +1,8 @@
 #pragma once
 
-#include "core/models/comm_runner.h"
-#include "core/models/packed_models.h"
+#include <span>
+
+#include "neuroshard/cost_runner.h"
 
 namespace neuroshard {
 
@@ -14,21 +15,9 @@ void start_offsets(const float* compute_ms, const float* backward_ms, int device
 [[nodiscard]] double slowest_device_ms(const float* compute_ms, const float* backward_ms,
                                        const float* forward_ms, int devices);
 
-/// Final costs of batches of finished placements. One per thread.
-class FinalCostRunner {
- public:
-  FinalCostRunner(const CpuKernels& kernels, const PackedCommModel& comm, int devices);
-
-  /// `compute_ms`, `dim_sums`: [rows, devices]; `cost_ms`: [rows].
-  void run(const float* compute_ms, const float* dim_sums, int rows, double* cost_ms);
-
- private:
-  int devices_;
-  CommRunner forward_;
-  CommRunner backward_;
-  AlignedVector<float> backward_ms_;
-  AlignedVector<float> start_offsets_ms_;
-  AlignedVector<float> forward_ms_;
-};
+/// Costs of both all-to-alls of one placement; spans are [devices]. `offsets_ms` is scratch.
+void exchange_costs(CostRunner& models, std::span<const float> dim_sums,
+                    std::span<const float> compute_ms, std::span<float> offsets_ms,
+                    std::span<float> backward_ms, std::span<float> forward_ms);
 
 }  // namespace neuroshard

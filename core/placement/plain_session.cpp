@@ -2,13 +2,27 @@
 
 #include <utility>
 
+#include "core/models/final_cost.h"
+#include "core/placement/cpu_cost_runner.h"
+
 namespace neuroshard {
 
 PlainSession::PlainSession(const CpuKernels& kernels, const PackedModels& models,
                            PlacementProblem problem)
     : problem_(std::move(problem)),
       placement_(kernels, models.compute(), problem_),
-      final_cost_(kernels, models.comm_for(problem_.devices), problem_.devices) {}
+      models_(make_cpu_cost_runner(kernels, models, problem_.devices)),
+      backward_ms_(static_cast<std::size_t>(problem_.devices)),
+      offsets_ms_(backward_ms_.size()),
+      forward_ms_(backward_ms_.size()) {}
+
+double PlainSession::final_cost_ms() {
+  const std::span<const float> compute_ms = placement_.compute_ms();
+  exchange_costs(*models_, placement_.dim_sums(), compute_ms, offsets_ms_, backward_ms_,
+                 forward_ms_);
+  return slowest_device_ms(compute_ms.data(), backward_ms_.data(), forward_ms_.data(),
+                           problem_.devices);
+}
 
 void PlainSession::place(const CandidateBatch& candidates, std::span<CandidateResult> results) {
   for (std::size_t c = 0; c < candidates.size(); ++c) {
@@ -19,8 +33,7 @@ void PlainSession::place(const CandidateBatch& candidates, std::span<CandidateRe
       ++counters_.greedy_runs;
       if (!placement_.run(order, problem_.dim_limits[step])) continue;
       ++counters_.comm_evaluations;
-      double cost_ms = 0.0;
-      final_cost_.run(placement_.compute_ms().data(), placement_.dim_sums().data(), 1, &cost_ms);
+      const double cost_ms = final_cost_ms();
       if (cost_ms < best.cost_ms) best = {cost_ms, static_cast<int>(step)};
     }
     results[c] = best;

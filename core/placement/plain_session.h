@@ -1,6 +1,9 @@
 #pragma once
 
-#include "core/models/final_cost.h"
+#include <memory>
+#include <vector>
+
+#include "core/models/packed_models.h"
 #include "core/placement/greedy_placement.h"
 
 namespace neuroshard {
@@ -17,9 +20,15 @@ class PlainSession final : public PlacementSession {
   [[nodiscard]] PlacementCounters counters() const override;
 
  private:
+  /// By the last run of the placement.
+  double final_cost_ms();
+
   PlacementProblem problem_;
   GreedyPlacement placement_;
-  FinalCostRunner final_cost_;
+  std::unique_ptr<CostRunner> models_;
+  std::vector<float> backward_ms_;
+  std::vector<float> offsets_ms_;
+  std::vector<float> forward_ms_;
   PlacementCounters counters_;
 };
 

@@ -390,10 +390,8 @@ void EditPrices::price_together(Trial& trial, EditPrice& price) {
       device_count_);
   offsets_ms_.resize(device_count_);
   forward_answers_.resize(device_count_);
-  models_.backward(columns, trial_backward_ms_);
-  start_offsets(trial_compute_ms_.data(), trial_backward_ms_.data(), state_.task().devices,
-                offsets_ms_.data());
-  models_.forward(columns, offsets_ms_, forward_answers_);
+  exchange_costs(models_, columns, trial_compute_ms_, offsets_ms_, trial_backward_ms_,
+                 forward_answers_);
   ++prices_.work.comms;
   double most = -kNever;
   for (std::size_t d = 0; d < device_count_; ++d) {

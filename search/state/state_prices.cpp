@@ -183,12 +183,9 @@ void StatePrices::price_exchanges() {
     price_idle();
     return rank();
   }
-  models_->backward(s.columns, s.backward_ms);
   std::vector<float> offsets_ms(device_count_);
   std::vector<float> forward_ms(device_count_);
-  start_offsets(s.compute_ms.data(), s.backward_ms.data(), state_.task().devices,
-                offsets_ms.data());
-  models_->forward(s.columns, offsets_ms, forward_ms);
+  exchange_costs(*models_, s.columns, s.compute_ms, offsets_ms, s.backward_ms, forward_ms);
   ++work.comms;
   double most = std::numeric_limits<double>::lowest();
   for (std::size_t d = 0; d < device_count_; ++d) {
