@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <tuple>
+#include <iterator>
 
 #include "core/plans/hot_rows.h"
 #include "search/hot_rows/popular_tables.h"
@@ -146,8 +146,8 @@ void HotRowCopies::copy_rows_of_nodes(const Change& change, bool are_held) {
   }
 }
 
-template <typename Send>
-void HotRowCopies::for_each(const Send& send) const {
+std::vector<TableMove> HotRowCopies::moves() const {
+  std::vector<TableMove> moves;
   for (const Copied& copied : copies_) {
     const bool to_one = copied.to >= 0;
     for (int to = to_one ? copied.to : 0; to < (to_one ? copied.to + 1 : places_.devices_left);
@@ -163,28 +163,16 @@ void HotRowCopies::for_each(const Send& send) const {
       const int groups = places_.groups - (has ? 1 : 0);
       const TableSlice rows =
           copied.once ? part_of(copied.rows, place, node_devices_) : copied.rows;
-      if (groups > 0 && rows.rows > 0) {
-        send(rows, from, to, groups * rows.rows * copied.row_bytes);
-      }
+      if (groups == 0 || rows.rows == 0) continue;
+      moves.push_back({.columns = {rows.table, rows.first_column, rows.dim},
+                       .from = from,
+                       .to = to,
+                       .bytes = groups * rows.rows * copied.row_bytes,
+                       .first_row = rows.first_row,
+                       .rows = rows.rows});
     }
   }
-}
-
-std::int64_t HotRowCopies::bytes() const {
-  std::int64_t all = 0;
-  for_each([&](const TableSlice&, int, int, std::int64_t bytes) { all += bytes; });
-  return all;
-}
-
-void HotRowCopies::add_to(std::vector<TableMove>& moves) const {
-  for_each([&](const TableSlice& rows, int from, int to, std::int64_t bytes) {
-    moves.push_back({.columns = {rows.table, rows.first_column, rows.dim},
-                     .from = from,
-                     .to = to,
-                     .bytes = bytes,
-                     .first_row = rows.first_row,
-                     .rows = rows.rows});
-  });
+  return moves;
 }
 
 HotRowsChange::HotRowsChange(const Task& task, const RunningPlan& running,
@@ -234,10 +222,8 @@ void HotRowsChange::undo(ReplanResult& result) const {
       move.first_row += part.first_row;
     }
   }
-  copies_.add_to(result.moves);
-  std::ranges::stable_sort(result.moves, {}, [](const TableMove& move) {
-    return std::tuple(move.to, move.columns.table, move.columns.first_column, move.first_row);
-  });
+  std::ranges::move(copies_.moves(), std::back_inserter(result.moves));
+  sort_moves(result.moves);
   result.moved_bytes += copies_.bytes();
   result.result.plan = with_hot_rows(task_, hot_rows_, *result.result.plan);
 }

@@ -26,10 +26,9 @@ class HotRowCopies {
   [[nodiscard]] const Plan& plan() const { return plan_; }
   /// [tables of the task]: running_tables().
   [[nodiscard]] const std::vector<std::optional<std::size_t>>& before() const { return before_; }
-  /// Bytes over all devices that are sent them.
-  [[nodiscard]] std::int64_t bytes() const;
-  /// Adds those bytes. Rows are numbered among the hot ones of their table.
-  void add_to(std::vector<TableMove>& moves) const;
+  /// What devices are sent. Rows are numbered among the hot ones of their table.
+  [[nodiscard]] std::vector<TableMove> moves() const;
+  [[nodiscard]] std::int64_t bytes() const { return moved_bytes(moves()); }
 
  private:
   /// Rows that devices are sent. Of `device`, `place` and neither, those that are not -1 hold them.
@@ -56,9 +55,6 @@ class HotRowCopies {
   void copy_rows_of_nodes(const Change& change, bool are_held);
   /// If there are any rows.
   void add(const Change& change, Copied copied);
-  /// Calls send(rows, from, to, bytes) for each device that is left and is sent anything.
-  template <typename Send>
-  void for_each(const Send& send) const;
 
   std::vector<std::optional<std::size_t>> before_;
   RunningPlaces places_;

@@ -249,9 +249,7 @@ std::vector<TableMove> RunningHolders::moves_to(const Plan& plan) const {
     }
     for (const TableSlice& slice : by_device[d]) add_moves(slice, device, moves);
   }
-  std::ranges::stable_sort(moves, {}, [](const TableMove& move) {
-    return std::tuple(move.to, move.columns.table, move.columns.first_column, move.first_row);
-  });
+  sort_moves(moves);
   return moves;
 }
 
@@ -272,6 +270,12 @@ std::int64_t RunningHolders::missing_bytes(std::size_t table) const {
     bytes += moved_bytes(slice, held.device ? static_cast<int>(*held.device) : task_.devices);
   }
   return bytes;
+}
+
+void sort_moves(std::vector<TableMove>& moves) {
+  std::ranges::stable_sort(moves, {}, [](const TableMove& move) {
+    return std::tuple(move.to, move.columns.table, move.columns.first_column, move.first_row);
+  });
 }
 
 std::int64_t moved_bytes(std::span<const TableMove> moves) {

@@ -5,7 +5,6 @@
 #include <limits>
 #include <optional>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include "neuroshard/replan.h"
@@ -100,6 +99,8 @@ class RunningHolders {
   std::vector<std::vector<RunningSlice>> slices_;  ///< [running tables]
 };
 
+/// By device, then table, columns and rows.
+void sort_moves(std::vector<TableMove>& moves);
 [[nodiscard]] std::int64_t moved_bytes(std::span<const TableMove> moves);
 
 }  // namespace neuroshard

@@ -83,8 +83,7 @@ TEST(HotRowsChange, CopiesRowsToAllDevicesOfNewGroups) {
       // Each of all new groups' devices has 100 of 400 rows.
       const HotRowCopies copies(other, running, {{0, 600}});
       EXPECT_EQ(copies.bytes(), std::max(4, devices) * 300 * row_bytes) << devices;
-      std::vector<TableMove> moves;
-      copies.add_to(moves);
+      const std::vector<TableMove> moves = copies.moves();
       EXPECT_EQ(moved_bytes(moves), copies.bytes());
     }
   }
@@ -122,8 +121,7 @@ TEST(HotRowsChange, CopiesRowsOfNodesToDevicesThatLackThem) {
     const RunningPlan running = running_with(was);
     const HotRowCopies copies(task, running, {is});
     EXPECT_EQ(copies.bytes(), std::llround(sent) * 16 * 4);
-    std::vector<TableMove> moves;
-    copies.add_to(moves);
+    const std::vector<TableMove> moves = copies.moves();
     EXPECT_EQ(moved_bytes(moves), copies.bytes());
     for (const TableMove& move : moves) {
       EXPECT_NE(move.from, move.to);
