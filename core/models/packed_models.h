@@ -2,7 +2,6 @@
 
 #include <limits>
 #include <map>
-#include <memory>
 #include <optional>
 
 #include "core/models/packed_mlp.h"

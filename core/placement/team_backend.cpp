@@ -1,7 +1,6 @@
 #include "core/placement/team_backend.h"
 
 #include <algorithm>
-#include <utility>
 #include <vector>
 
 #include "core/tables/row_ids.h"

@@ -1,7 +1,6 @@
 #include "neuroshard/plan_check.h"
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <set>
 
@@ -13,7 +12,6 @@
 #include "core/plans/hot_rows.h"
 #include "core/plans/sharding_kinds.h"
 #include "core/plans/slice_tiling.h"
-#include "core/tables/host_shares.h"
 #include "core/tables/table_groups.h"
 #include "core/tables/table_label.h"
 #include "core/tables/table_rules.h"

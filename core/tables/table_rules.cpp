@@ -1,7 +1,6 @@
 #include "core/tables/table_rules.h"
 
 #include <algorithm>
-#include <functional>
 #include <limits>
 
 #include "core/base/enum_names.h"

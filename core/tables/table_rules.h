@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <string>
-#include <vector>
 
 #include "core/base/device_set.h"
 #include "neuroshard/task.h"

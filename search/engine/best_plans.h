@@ -1,7 +1,6 @@
 #pragma once
 
 #include <chrono>
-#include <utility>
 
 #include "neuroshard/backend.h"
 #include "neuroshard/plan_request.h"

@@ -2,7 +2,6 @@
 
 #include <cstddef>
 #include <optional>
-#include <vector>
 
 #include "neuroshard/plan.h"
 #include "neuroshard/plan_result.h"

@@ -4,7 +4,6 @@
 #include <chrono>
 #include <limits>
 #include <memory>
-#include <utility>
 #include <vector>
 
 #include "search/canonical_task.h"
