@@ -175,7 +175,7 @@ void Chain::replace_all(std::vector<StateSlice> slices) {
 void Chain::search_neighbourhoods(std::uint64_t edits, const StopCondition& stop) {
   if (state_.tables().empty() || ways_.devices() < 2 || !state_.is_whole()) return;
   if (!prices_.models().symmetric()) return;
-  done_ += TabuSearch(state_, prices_, edit_prices_).run(edits, stop);
+  done_ += tabu_search(state_, prices_, edit_prices_, edits, stop);
   prices_.price_state();
   keep_if_best();
 }

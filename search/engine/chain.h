@@ -58,8 +58,8 @@ class Chain {
   void run_more_rungs(const StopCondition& stop);
   /// Goes on from the plan of `other`, a chain of the same task and ways, if that is cheaper now.
   void follow(const Chain& other);
-  /// Goes on from the plan as it is by a TabuSearch of at most so many edits, in place of run(). Of
-  /// symmetric models; with others it does nothing.
+  /// Goes on from the plan as it is by at most so many edits of tabu_search(), in place of run().
+  /// Of symmetric models; with others it does nothing.
   void search_neighbourhoods(std::uint64_t edits, const StopCondition& stop);
 
   /// The best plan so far that fits and is cheaper than the start, about at this cost, the price of

@@ -39,7 +39,7 @@ class Searched : private testing::TaskState {
   }
 
   std::uint64_t search(std::uint64_t edits, const StopCondition& stop = {}) {
-    return TabuSearch(state, prices, edit_prices_).run(edits, stop);
+    return tabu_search(state, prices, edit_prices_, edits, stop);
   }
   [[nodiscard]] double simulated_ms() const {
     return simulate(*backend, task_, canonical.plan_of_listed(state.plan())).slowest_ms();
