@@ -38,7 +38,7 @@ class AllSliceMoves {
       if (!take()) return false;
       const int half = slice.width / (2 * kDimMultiple) * kDimMultiple;
       if (half > 0 && state_.ways().of(slice.table).least_width <= slice.width / 2) {
-        set({id}, {wide(slice, half), wide(slice.at(place), slice.width - half)});
+        set({id}, {slice.wide(half), slice.at(place).wide(slice.width - half)});
         if (!take()) return false;
       }
       for (const int other : state_.at(slice.way, place)) {
@@ -66,9 +66,9 @@ class AllSliceMoves {
         before = count;
         const int width = count * kDimMultiple;
         if (count == units) {
-          set({id, other}, {wide(takes, takes.width + width)});
+          set({id, other}, {takes.wide(takes.width + width)});
         } else {
-          set({id, other}, {wide(slice, slice.width - width), wide(takes, takes.width + width)});
+          set({id, other}, {slice.wide(slice.width - width), takes.wide(takes.width + width)});
         }
         if (!take()) return false;
       }
@@ -76,10 +76,6 @@ class AllSliceMoves {
     return true;
   }
 
-  static StateSlice wide(StateSlice slice, int width) {
-    slice.width = width;
-    return slice;
-  }
   void set(std::initializer_list<int> out, std::initializer_list<StateSlice> in) {
     edit_.out = out;
     edit_.in = in;

@@ -193,11 +193,8 @@ void SliceMoves::split(Edit& edit, int id) {
   const StateSlice& slice = state_.slice(id);
   const int units = slice.width / kDimMultiple;
   if (units < 2 || state_.ways().of(slice.table).least_width > slice.width / 2) return;
-  const int part = part_of(units);
-  StateSlice stays = slice;
-  StateSlice goes = slice;
-  stays.width = kDimMultiple * part;
-  goes.width = slice.width - stays.width;
+  const StateSlice stays = slice.wide(kDimMultiple * part_of(units));
+  StateSlice goes = slice.wide(slice.width - stays.width);
   if (state_.ways().places(slice.way) > 1) goes.place = elsewhere(slice);
   edit.out.push_back(id);
   edit.in = {stays, goes};
@@ -211,8 +208,7 @@ void SliceMoves::join(Edit& edit, int id) {
   if (other < 0) return;
   const StateSlice& slice = state_.slice(id);
   const StateSlice& with = state_.slice(other);
-  StateSlice joined = with;
-  joined.width += slice.width;
+  StateSlice joined = with.wide(with.width + slice.width);
   int left = slice.place;  // Where columns go away.
   int left_width = slice.width;
   if (random_.uniform() < 0.5) {
@@ -242,18 +238,16 @@ void SliceMoves::exchange(Edit& edit, int id) {
 }
 
 void SliceMoves::move_columns(Edit& edit, int id, int place, int width) {
-  StateSlice stays = state_.slice(id);
-  StateSlice goes = stays.at(place);
-  goes.width = width;
-  stays.width -= width;
+  const StateSlice& slice = state_.slice(id);
+  StateSlice goes = slice.at(place).wide(width);
   edit.out.push_back(id);
-  for (const int sibling : state_.of_table(stays.table)) {
+  for (const int sibling : state_.of_table(slice.table)) {
     if (state_.slice(sibling).place != place) continue;
     edit.out.push_back(sibling);
     goes.width += state_.slice(sibling).width;
     break;
   }
-  edit.in.push_back(stays);
+  edit.in.push_back(slice.wide(slice.width - width));
   edit.in.push_back(goes);
 }
 
@@ -264,12 +258,10 @@ void SliceMoves::hand_on(Edit& edit, int id) {
   const int units = slice.width / kDimMultiple;
   const int handed =
       random_.uniform() < kOneUnit ? 1 : 1 + drawn(random_, static_cast<std::size_t>(units) - 1);
-  StateSlice gives = slice;
-  StateSlice takes = state_.slice(other);
-  gives.width -= kDimMultiple * handed;
-  takes.width += kDimMultiple * handed;
+  const StateSlice& takes = state_.slice(other);
+  const int width = kDimMultiple * handed;
   edit.out = {id, other};
-  edit.in = {gives, takes};
+  edit.in = {slice.wide(slice.width - width), takes.wide(takes.width + width)};
 }
 
 }  // namespace neuroshard

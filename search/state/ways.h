@@ -38,6 +38,7 @@ struct StateSlice {
   int place = 0;  ///< One of TableWays::places().
 
   [[nodiscard]] StateSlice at(int other_place) const { return {table, width, way, other_place}; }
+  [[nodiscard]] StateSlice wide(int other_width) const { return {table, other_width, way, place}; }
 
   friend bool operator==(const StateSlice&, const StateSlice&) = default;
 };
