@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "core/plans/deduplicated_task.h"
+#include "core/tables/exchange_fields.h"
 #include "core/tables/id_columns.h"
 
 namespace neuroshard {
@@ -24,10 +25,7 @@ CommSetting comm_setting(const Task& task, const std::optional<NodeNetwork>& har
   CommSetting setting;
   setting.batch_size = task.batch_size;
   setting.exchange = task.exchange;
-  setting.exchange.deduplicate_ids = false;
-  setting.exchange.deduplicate_by_table = false;
-  setting.exchange.hot_rows = false;
-  setting.exchange.hot_rows_by_node = false;
+  for (const auto& [name, flag] : kExchangeFlagFields) setting.exchange.*flag = false;
   setting.column_unit = column_unit(DeduplicatedTask(task).task());
   if (!task.links && !hardware && setting == CommSetting{}) return setting;
   setting.devices = task.devices;

@@ -7,6 +7,7 @@
 namespace neuroshard {
 namespace {
 
+using json_text::add_hidden_and_host;
 using json_text::all_notes;
 using json_text::Fields;
 using json_text::name_of_table;
@@ -46,10 +47,7 @@ Fields device_fields(const PlanExplanation& explained, const std::vector<CostTer
   Fields fields;
   fields.add("device", device).add("total_ms", cost.total_ms());
   for (const auto& [name, ms] : terms) fields.add(std::string(name) + "_ms", cost.*ms);
-  if (cost.hidden_ms != 0.0) fields.add("hidden_ms", cost.hidden_ms);
-  if (cost.fetch_ms != 0.0) fields.add("fetch_ms", cost.fetch_ms);
-  if (cost.ssd_ms != 0.0) fields.add("ssd_ms", cost.ssd_ms);
-  if (cost.hidden_fetch_ms != 0.0) fields.add("hidden_fetch_ms", cost.hidden_fetch_ms);
+  add_hidden_and_host(fields, cost);
   fields.add("start_offset_ms", explained.start_offset_ms[device]).add("wait_ms", without.wait_ms);
   if (cost.base_ms > 0.0) fields.add("base_ms", cost.base_ms);
   if (cost.speed != 1.0) fields.add("speed", cost.speed);

@@ -49,4 +49,11 @@ void append(std::string& text, const HotRows& hot) {
   text += ']';
 }
 
+void add_hidden_and_host(Fields& fields, const DeviceCost& cost) {
+  if (cost.hidden_ms != 0.0) fields.add("hidden_ms", cost.hidden_ms);
+  if (cost.fetch_ms != 0.0) fields.add("fetch_ms", cost.fetch_ms);
+  if (cost.ssd_ms != 0.0) fields.add("ssd_ms", cost.ssd_ms);
+  if (cost.hidden_fetch_ms != 0.0) fields.add("hidden_fetch_ms", cost.hidden_fetch_ms);
+}
+
 }  // namespace neuroshard::json_text

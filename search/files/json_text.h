@@ -107,4 +107,7 @@ class Fields {
 
 inline void append(std::string& text, const Fields& object) { text += object.text(); }
 
+/// Times that are hidden or are those of host memory, if there are any.
+void add_hidden_and_host(Fields& fields, const DeviceCost& cost);
+
 }  // namespace neuroshard::json_text

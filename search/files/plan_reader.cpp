@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <initializer_list>
 #include <limits>
 #include <optional>
 #include <utility>
@@ -93,6 +94,11 @@ std::vector<int> read_indices(JsonArray array, const std::string& place, PlanPro
   return indices;
 }
 
+/// Takes fields for known that say nothing of a plan.
+void ignore(const JsonObject& object, std::initializer_list<const char*> names) {
+  for (const char* name : names) (void)object.has(name);
+}
+
 /// Empty if the file does not say: the published system writes a text or a number.
 std::string read_error_kind(const JsonObject& file) {
   if (!file.value("error").is_object()) return "";
@@ -169,8 +175,7 @@ PlanRecord read_line(const JsonObject& line, PlanFaults handling) {
   Faults faults(handling, record);
   if (line.has("task")) record.task = line.small_integer("task", 0, kMaxIndex);
   if (line.has("tables")) record.tables = line.small_integer("tables", 0, kMaxIndex);
-  for (const char* name : {"search_ms", "seconds", "heads", "fits_memory", "warning", "complete"})
-    (void)line.has(name);
+  ignore(line, {"search_ms", "seconds", "heads", "fits_memory", "warning", "complete"});
   if (line.has("cost") && !line.value("cost").is_null()) record.cost_ms = line.number("cost");
   const bool has_steps = line.has("steps");
   const bool has_slices = line.has("slices");
@@ -227,7 +232,7 @@ StatedSlice read_stated_slice(const JsonObject& entry, int version, const Faults
     stated.slice.first_row = faults.rows(entry, "first_row");
     stated.slice.rows = faults.rows(entry, "rows");
   }
-  for (const char* name : {"name", "size_bytes", "hbm_share", "ssd_share"}) (void)entry.has(name);
+  ignore(entry, {"name", "size_bytes", "hbm_share", "ssd_share"});
   entry.reject_unknown_fields();
   return stated;
 }
@@ -306,13 +311,10 @@ PlanRecord read_document(const JsonObject& file, PlanFaults handling) {
   if (file.has("task")) {
     const JsonObject task = file.object("task");
     if (task.has("tables")) record.tables = task.small_integer("tables", 1, kMaxIndex);
-    for (const char* name : {"name", "size_gb", "devices", "memory_gb", "reserved_gb"})
-      (void)task.has(name);
+    ignore(task, {"name", "size_gb", "devices", "memory_gb", "reserved_gb"});
     task.reject_unknown_fields();
   }
-  for (const char* name :
-       {"weights", "notes", "fits_memory", "search", "alternatives", "moves", "set_by"})
-    (void)file.has(name);
+  ignore(file, {"weights", "notes", "fits_memory", "search", "alternatives", "moves", "set_by"});
   if (file.has("replan")) {
     const JsonObject replan = file.object("replan");
     if (replan.has("unspent_bytes")) {
@@ -351,10 +353,7 @@ PlanRecord read_document(const JsonObject& file, PlanFaults handling) {
       throw Error(file.place("devices: entry " + std::to_string(place)) + " is device " +
                   std::to_string(number) + "; list all devices in order: 0, 1, ...");
     });
-    for (const char* name :
-         {"cost", "memory_gb", "of_memory_gb", "memory", "base_ms", "speed", "dim_sum"}) {
-      (void)device.has(name);
-    }
+    ignore(device, {"cost", "memory_gb", "of_memory_gb", "memory", "base_ms", "speed", "dim_sum"});
     shards.back() = read_shard(device, place, version, faults, record.slices, record.names);
     faults.attempt(PlanProblem::Kind::kDevices, place, [&] { device.reject_unknown_fields(); });
   }

@@ -9,6 +9,7 @@
 namespace neuroshard {
 namespace {
 
+using json_text::add_hidden_and_host;
 using json_text::all_notes;
 using json_text::append;
 using json_text::Fields;
@@ -52,10 +53,7 @@ Fields cost_fields(const std::vector<CostTerm>& terms, const DeviceCost& cost, d
   fields.add("total_ms", cost.total_ms());
   for (const auto& [name, ms] : terms) fields.add(std::string(name) + "_ms", cost.*ms);
   fields.add("wait_ms", wait_ms);
-  if (cost.hidden_ms != 0.0) fields.add("hidden_ms", cost.hidden_ms);
-  if (cost.fetch_ms != 0.0) fields.add("fetch_ms", cost.fetch_ms);
-  if (cost.ssd_ms != 0.0) fields.add("ssd_ms", cost.ssd_ms);
-  if (cost.hidden_fetch_ms != 0.0) fields.add("hidden_fetch_ms", cost.hidden_fetch_ms);
+  add_hidden_and_host(fields, cost);
   if (replicas) fields.add("replicas_ms", cost.replicas_ms);
   return fields;
 }

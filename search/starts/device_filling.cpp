@@ -3,9 +3,10 @@
 #include <algorithm>
 #include <bit>
 #include <limits>
-#include <numeric>
 #include <tuple>
 #include <utility>
+
+#include "core/base/count_up.h"
 
 namespace neuroshard {
 namespace {
@@ -33,7 +34,7 @@ DeviceFilling::DeviceFilling(const std::vector<RoomTable>& tables, const ChosenW
     : apart_(apart),
       even_(order.even),
       steps_(steps),
-      order_(rooms.size()),
+      order_(count_up<std::size_t>(rooms.size())),
       rooms_(std::move(rooms)) {
   std::vector<std::size_t> guests(rooms_.size(), 0);
   bool any_device = true;
@@ -85,7 +86,6 @@ DeviceFilling::DeviceFilling(const std::vector<RoomTable>& tables, const ChosenW
                         last.table->most_slices == item.table->most_slices &&
                         last.table->devices == item.table->devices;
   }
-  std::iota(order_.begin(), order_.end(), std::size_t{0});
   std::ranges::stable_sort(order_, {},
                            [&](std::size_t d) { return std::pair(guests[d], -rooms_[d]); });
   rooms_from_.assign(order_.size() + 1, 0);
