@@ -320,7 +320,6 @@ void Planner::Impl::change_hot_rows(const Task& task, const RunningPlan& running
   const StopCondition stop(request.plan.deadline, request.plan.stop);
   MoveBudget budget(request);
   budget.least_bytes = result.must_move_bytes;
-  if (!budget.bytes && request.ms_per_moved_gib > 0.0) budget.bytes = kAnyBytes;
   if (!budget.bytes) budget.set(budget.least_bytes + budget.least_bytes / kShareOnTop);
   if (request.unspent_bytes) budget.price_moves(result.result.cost.slowest_ms());
   const std::int64_t most_bytes = std::max(*budget.bytes, result.moved_bytes);

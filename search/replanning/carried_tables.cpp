@@ -40,7 +40,7 @@ class Carrier {
   [[nodiscard]] int group(Way way) const { return devices_of_slice(task_, way); }
   /// So many slices at most.
   [[nodiscard]] int most_slices(std::size_t t, Way way) const {
-    return options_.parts || !is_of_part(way) ? most_slices_of(task_, table(t), way) : 0;
+    return options_.ways.parts || !is_of_part(way) ? most_slices_of(task_, table(t), way) : 0;
   }
   [[nodiscard]] bool may_be(std::size_t t, Way way) const {
     if (way != Way::kReplica) return most_slices(t, way) > 0;
@@ -122,7 +122,7 @@ class Carrier {
 
   /// A table that is not in columns, and cannot stay as it runs.
   [[nodiscard]] CarriedTable in_another_way(std::size_t t) const {
-    if (!options_.any_ways) return {};
+    if (!options_.ways.replicas) return {};
     if (may_be(t, Way::kAll)) return row_wise(t);
     if (may_be(t, Way::kNode)) {
       return {.way = Way::kNode, .moved_bytes = holders_.missing_bytes(t)};
@@ -134,7 +134,7 @@ class Carrier {
   /// One slice on the device that holds most of it, or row-wise, whichever is less to be sent.
   [[nodiscard]] CarriedTable out_of_blocks(std::size_t t, bool columns) const {
     std::optional<CarriedTable> least;
-    if (may_be(t, Way::kAll) && options_.any_ways) least = row_wise(t);
+    if (may_be(t, Way::kAll) && options_.ways.replicas) least = row_wise(t);
     for (int d = 0; columns && (options_.keep_blocks || !least) && d < task_.devices; ++d) {
       if (!may_be_at(t, Way::kDevice, d)) continue;
       CarriedTable there = in_slices({whole(t, Way::kDevice, d)});
@@ -217,10 +217,10 @@ class Carrier {
     const auto is_lost = [](const StateSlice& slice) { return slice.place == kNowhere; };
     if (std::ranges::all_of(slices, is_lost)) return carried;
     keep_rules(t, slices);
-    if (options_.equal_widths) equalize(t, slices);
+    if (options_.ways.equal_widths) equalize(t, slices);
     int column = 0;
     for (const StateSlice& slice : slices) {
-      carried.odd_widths |= options_.halves && !is_node(t, column, slice.width);
+      carried.odd_widths |= options_.ways.halves && !is_node(t, column, slice.width);
       column += slice.width;
     }
     carried.slices = std::move(slices);

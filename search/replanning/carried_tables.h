@@ -29,10 +29,9 @@ struct CarriedTable {
 
 /// Says what tables are carried over to.
 struct CarryOptions {
-  bool any_ways = true;       ///< Tables that cannot stay as they run may come in any way.
-  bool parts = true;          ///< Rows may be in blocks on a part of a node.
-  bool equal_widths = false;  ///< All slices of a table are as wide.
-  bool halves = false;        ///< Widths are those of halves of halves, unless others run.
+  /// With replicas, tables that cannot stay as they run may come in any way. Widths of halves are
+  /// those of tables of which no others run.
+  WayOptions ways{};
   bool keep_blocks = true;    ///< Rows in blocks on nodes, or in no way of ours.
   bool keep_replicas = true;  ///< Though tables may be in columns.
 };

@@ -27,6 +27,7 @@ std::int64_t with_unspent(std::int64_t budget, const ReplanRequest& request) {
 
 MoveBudget::MoveBudget(const ReplanRequest& request)
     : request(request), ms_per_byte(request.ms_per_moved_gib / kGib) {
+  if (request.ms_per_moved_gib > 0.0) bytes = kAnyBytes;  // If no more is said.
   if (request.most_moved_bytes) set(*request.most_moved_bytes);
 }
 

@@ -230,16 +230,12 @@ bool Replanning::carry(const CarryOptions& options) {
   const std::int64_t least_bytes = least_moved(known_).moved_bytes;
   const bool as_they_run = options.keep_blocks && options.keep_replicas;
   budget_.least_bytes = as_they_run ? must_move_bytes_ : least_bytes;
-  if (!budget_.bytes && order_.request.ms_per_moved_gib > 0.0) budget_.bytes = kAnyBytes;
   if (!budget_.bytes) budget_.set(default_budget());
   return least_bytes <= *budget_.bytes;
 }
 
 void Replanning::begin() {
-  CarryOptions options{.any_ways = order_.ways.replicas,
-                       .parts = order_.ways.parts,
-                       .equal_widths = order_.ways.equal_widths,
-                       .halves = order_.ways.halves};
+  CarryOptions options{.ways = order_.ways};
   bool found = carry(options);
   options.keep_blocks = false;
   if (!found) found = carry(options);
