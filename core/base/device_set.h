@@ -36,7 +36,7 @@ class DeviceSet {
       devices += static_cast<std::size_t>(std::popcount(word));
     return devices;
   }
-  /// Of so many devices from `first` on.
+  /// How many of `devices` from `first` on are in it.
   [[nodiscard]] int count_in(int first, int devices) const {
     int found = 0;
     for (int d = first; d < first + devices; ++d) {

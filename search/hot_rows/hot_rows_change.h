@@ -26,7 +26,7 @@ class HotRowCopies {
   [[nodiscard]] const Plan& plan() const { return plan_; }
   /// [tables of the task]: running_tables().
   [[nodiscard]] const std::vector<std::optional<std::size_t>>& before() const { return before_; }
-  /// What devices are sent. Rows are numbered among the hot ones of their table.
+  /// All that devices are sent. Rows are numbered among the hot ones of their table.
   [[nodiscard]] std::vector<TableMove> moves() const;
   [[nodiscard]] std::int64_t bytes() const { return moved_bytes(moves()); }
 
