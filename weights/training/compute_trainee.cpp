@@ -60,8 +60,9 @@ ComputeTrainee::ComputeTrainee(const ComputeSamples& samples, const OperatorPiec
                                const ComputeNetworkSizes& sizes, const TrainingOptions& options,
                                const MatrixKernels& kernels, ThreadTeam& team, Random& random)
     : ComputeTrainee(samples, pieces,
-                     TrainableMlp(widths(sizes.table_features, sizes.table_network), true, random),
-                     TrainableMlp(head_widths(sizes), false, random), options, kernels, team) {
+                     Networks{{widths(sizes.table_features, sizes.table_network), true, random},
+                              {head_widths(sizes), false, random}},
+                     options, kernels, team) {
   if (sizes.table_features == kOperatorFeatures) {
     scale_by_time(pieces, training);
   } else {
@@ -76,9 +77,10 @@ ComputeTrainee::ComputeTrainee(const ComputeSamples& samples, const OperatorPiec
                                std::span<const std::uint32_t> training, const ComputeModel& start,
                                const TrainingOptions& options, const MatrixKernels& kernels,
                                ThreadTeam& team, Trained trained)
-    : ComputeTrainee(samples, pieces, TrainableMlp(start.table_network, true),
-                     TrainableMlp(start.head, false, natural_scale(start.head)), options, kernels,
-                     team) {
+    : ComputeTrainee(
+          samples, pieces,
+          Networks{{start.table_network, true}, {start.head, false, natural_scale(start.head)}},
+          options, kernels, team) {
   features_ = start.features;
   normalize_inputs(pieces);
   scale_.std_ms = natural_scale(start.head);
@@ -95,10 +97,10 @@ ComputeTrainee::ComputeTrainee(const ComputeSamples& samples, const OperatorPiec
 }
 
 ComputeTrainee::ComputeTrainee(const ComputeSamples& samples, const OperatorPieces& pieces,
-                               TrainableMlp table_network, TrainableMlp head,
-                               const TrainingOptions& options, const MatrixKernels& kernels,
-                               ThreadTeam& team)
-    : CpuTrainee({{"table_network", std::move(table_network)}, {"head", std::move(head)}}),
+                               Networks networks, const TrainingOptions& options,
+                               const MatrixKernels& kernels, ThreadTeam& team)
+    : CpuTrainee({{"table_network", std::move(networks.table_network)},
+                  {"head", std::move(networks.head)}}),
       samples_(samples),
       piece_ids_(pieces.ids),
       kernels_(kernels),

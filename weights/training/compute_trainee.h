@@ -42,9 +42,13 @@ class ComputeTrainee final : public CpuTrainee {
   }
   [[nodiscard]] int devices(std::uint32_t) const override { return 0; }
 
-  ComputeTrainee(const ComputeSamples& samples, const OperatorPieces& pieces,
-                 TrainableMlp table_network, TrainableMlp head, const TrainingOptions& options,
-                 const MatrixKernels& kernels, ThreadTeam& team);
+  /// Made in braces, so that they are drawn in this order.
+  struct Networks {
+    TrainableMlp table_network;
+    TrainableMlp head;
+  };
+  ComputeTrainee(const ComputeSamples& samples, const OperatorPieces& pieces, Networks networks,
+                 const TrainingOptions& options, const MatrixKernels& kernels, ThreadTeam& team);
   ComputeTrainee(const ComputeSamples& samples, const OperatorPieces& pieces,
                  std::span<const std::uint32_t> training, const ComputeNetworkSizes& sizes,
                  const TrainingOptions& options, const MatrixKernels& kernels, ThreadTeam& team,

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/base/count_up.h"
 #include "golden.h"
 #include "message_of.h"
 #include "neuroshard/backend.h"
@@ -13,6 +14,7 @@
 #include "neuroshard/weights.h"
 #include "weights/collection/cost_sources.h"
 #include "weights/collection/sample_draws.h"
+#include "weights/training/compute_trainee.h"
 #include "weights/training/golden_samples.h"
 
 namespace neuroshard {
@@ -54,6 +56,20 @@ TEST(TrainCompute, LearnsThePublishedData) {
   // A constant prediction would have an error of several ms^2.
   EXPECT_LT(accuracy.mse, 0.25);
   EXPECT_GT(accuracy.kendall_tau, 0.92);
+}
+
+// What a seed trains does not depend on the compiler's order of arguments.
+TEST(TrainCompute, DrawsTheTableNetworkBeforeTheHead) {
+  const ComputeSamples samples = first_samples(40);
+  const auto numbers = count_up<std::uint32_t>(samples.size());
+  ThreadTeam team(1);
+  Random random(5);
+  training::ComputeTrainee trainee(samples, numbers, kSmallCompute, {},
+                                   training::best_matrix_kernels(), team, random);
+  Random same(5);
+  const training::TrainableMlp table_network({kSmallCompute.table_features, 24, 8}, true, same);
+  const training::TrainableMlp head({8, 16, 1}, false, same);
+  EXPECT_EQ(std::as_const(trainee.networks()[1].mlp).parameters(), head.parameters());
 }
 
 TEST(TrainCompute, CanLearnAFewSamplesByHeart) {
