@@ -35,7 +35,7 @@ constexpr double kGpuNsOfBeamLevel = 12'000;
 // A launch cannot be stopped; whoever may stop a plan waits for so long at most.
 constexpr std::chrono::nanoseconds kLongestWait{1'000'000};
 // A thread of a team that has fewer costs more than it brings
-// (core/placement/parallel_session.cpp).
+// (core/placement/team_backend.cpp).
 constexpr std::size_t kCandidatesOfThread = 4;
 
 }  // namespace
