@@ -81,7 +81,8 @@ class ChangeCosts {
         changed.device_ms = std::max(changed.device_ms, cost.devices[shard.device].total_ms());
       }
       return changed;
-    } catch (const Error&) {
+    } catch (const Error& error) {
+      if (error.kind() == ErrorKind::kBackend) throw;
       return {kNever, kNever};
     }
   }

@@ -5,7 +5,10 @@
 
 #include <algorithm>
 #include <memory>
+#include <span>
+#include <utility>
 
+#include "core/placement/forwarding_backend.h"
 #include "neuroshard/column_halvings.h"
 #include "neuroshard/error.h"
 #include "neuroshard/simulator.h"
@@ -272,6 +275,26 @@ TEST_F(Explanation, JoinsRowBlocksOfTheSameColumns) {
   ASSERT_TRUE(explained.cuts[0].merged);
   EXPECT_EQ(explained.cuts[0].merged->plan_ms, cost_of_slices(*backend_, task_, joined).cost_ms);
   EXPECT_EQ(explained.cuts[0].slices, 4);
+}
+
+/// Its device fails once it has priced the plan.
+class FailingBackend final : public ForwardingBackend {
+ public:
+  explicit FailingBackend(const Backend& cpu) : ForwardingBackend(cpu) {}
+
+  void score_shards(std::span<const float> embeddings, const ShardBatch& shards,
+                    std::span<float> cost_ms) const override {
+    if (std::exchange(any_scored_, true)) throw Error("the device failed", ErrorKind::kBackend);
+    inner().score_shards(embeddings, shards, cost_ms);
+  }
+
+ private:
+  mutable bool any_scored_ = false;
+};
+
+TEST_F(Explanation, SaysThatADeviceFailed) {
+  const FailingBackend failing(*backend_);
+  EXPECT_THROW((void)explain(failing, task_, cut_plan()), Error);
 }
 
 TEST_F(Explanation, RejectsPlansOfOtherTasks) {
