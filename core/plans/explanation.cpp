@@ -39,7 +39,7 @@ class ChangeCosts {
               const std::vector<ChangeShard>& shards, const std::vector<DeviceCost>& devices)
       : task_(priced.task()),
         pieces_(pieces),
-        shards_(shards),
+        sums_(sums_of(shards)),
         devices_(without_tables(task_)),
         host_curves_(task_),
         replica_bytes_(replicas_memory(task_, priced.plan()).total_bytes()),
@@ -53,28 +53,19 @@ class ChangeCosts {
 
   /// The cost of replicas changes with speeds alone. Infinite where predictions overflow.
   [[nodiscard]] ChangedCost of(const PlanChange& change) const {
-    std::vector<const ChangeShard*> shards;
-    for (const ChangeShard& shard : shards_) shards.push_back(&shard);
     Task on = devices_;
     std::vector<HostedPlan::OfDevice> hosted = hosted_;
     std::optional<ReplicasCost> replicas = replicas_;
     for (const auto& [device, pieces, base_ms, speed] : change) {
-      shards[device] = &pieces;
       if (!hosted.empty()) hosted[device].fetch_ms = fetched_ms(device, pieces);
       if (base_ms) on.device_list[device].base_ms = *base_ms;
       if (!speed) continue;
       if (replicas) replicas->operator_ms[device] *= on.device_list[device].speed / *speed;
       on.device_list[device].speed = *speed;
     }
-    std::vector<std::uint32_t> offsets{0};
-    std::vector<std::uint32_t> ids;
-    for (const ChangeShard* shard : shards) {
-      ids.insert(ids.end(), shard->begin(), shard->end());
-      offsets.push_back(static_cast<std::uint32_t>(ids.size()));
-    }
     constexpr double kNever = std::numeric_limits<double>::infinity();
     try {
-      PlanCost cost = pieces_.cost_of(on, hosted, {offsets, ids});
+      PlanCost cost = pieces_.cost_of(on, hosted, changed_sums(change));
       if (replicas) add_replicas(*replicas, any_slices_, on.overlap, cost);
       ChangedCost changed{.plan_ms = cost.cost_ms, .device_ms = -kNever};
       for (const ChangedShard& shard : change) {
@@ -88,6 +79,26 @@ class ChangeCosts {
   }
 
  private:
+  [[nodiscard]] std::vector<ShardSums> sums_of(const std::vector<ChangeShard>& shards) const {
+    std::vector<std::uint32_t> offsets{0};
+    std::vector<std::uint32_t> ids;
+    for (const ChangeShard& shard : shards) {
+      ids.insert(ids.end(), shard.begin(), shard.end());
+      offsets.push_back(static_cast<std::uint32_t>(ids.size()));
+    }
+    return pieces_.sums_of({offsets, ids});
+  }
+
+  /// Only devices that change are summed up anew: there may be a change for each slice of a plan.
+  [[nodiscard]] std::vector<ShardSums> changed_sums(const PlanChange& change) const {
+    std::vector<ChangeShard> shards;
+    for (const ChangedShard& shard : change) shards.push_back(shard.pieces);
+    const std::vector<ShardSums> changed = sums_of(shards);
+    std::vector<ShardSums> sums = sums_;
+    for (std::size_t i = 0; i < change.size(); ++i) sums[change[i].device] = changed[i];
+    return sums;
+  }
+
   [[nodiscard]] double fetched_ms(std::size_t device, const ChangeShard& shard) const {
     const HostMemory host = host_of_device(task_, device);
     HostCurve sum;
@@ -103,7 +114,7 @@ class ChangeCosts {
 
   const Task& task_;
   const PlacedPieces& pieces_;
-  const std::vector<ChangeShard>& shards_;
+  std::vector<ShardSums> sums_;                 ///< [devices]
   Task devices_;                                ///< Without tables.
   std::vector<HostedPlan::OfDevice> hosted_{};  ///< [devices] of a task with host memory.
   mutable HostCurves host_curves_;

@@ -21,6 +21,7 @@ std::uint32_t PlacedPieces::add(const TableSlice& slice, const std::optional<Sli
   lookups_.push_back(lookup_units(table.pooling_factor));
   ids_.push_back(id_units(table, task_.exchange));
   prices_ms_.push_back(prices_.ms_of(slice));
+  any_price_ |= prices_ms_.back().has_value();
   slices_.push_back(slice);
   return static_cast<std::uint32_t>(slices_.size() - 1);
 }
@@ -30,19 +31,17 @@ void PlacedPieces::embed() {
   backend_.embed_pieces(features_, embeddings_);
 }
 
-PlanCost PlacedPieces::cost_of(const Task& on, std::span<const HostedPlan::OfDevice> hosted,
-                               const ShardBatch& shards) const {
-  return cost_of_shards(backend_, {.task = on,
-                                   .embeddings = embeddings_,
-                                   .columns = columns_,
-                                   .memory = memory_,
-                                   .lookups = lookups_,
-                                   .ids = ids_,
-                                   .prices_ms = prices_ms_,
-                                   .tables = table_ids_,
-                                   .hosted = hosted,
-                                   .in_node = in_node_,
-                                   .shards = shards});
+std::vector<ShardSums> PlacedPieces::sums_of(const ShardBatch& shards) const {
+  PlacedShards placed{.task = task_,
+                      .embeddings = embeddings_,
+                      .columns = columns_,
+                      .memory = memory_,
+                      .lookups = lookups_,
+                      .ids = ids_,
+                      .tables = table_ids_,
+                      .shards = shards};
+  if (any_price_) placed.prices_ms = prices_ms_;
+  return sums_of_shards(backend_, placed);
 }
 
 }  // namespace neuroshard

@@ -13,7 +13,7 @@
 
 namespace neuroshard {
 
-/// Slices of a plan, and others that might take their place, as cost_of_shards() wants them: each
+/// Slices of a plan, and others that might take their place, as sums_of_shards() wants them: each
 /// is a piece, and devices hold any of them.
 class PlacedPieces {
  public:
@@ -26,9 +26,13 @@ class PlacedPieces {
   void embed();
   [[nodiscard]] const TableSlice& slice(std::uint32_t piece) const { return slices_[piece]; }
 
-  /// `on`: the devices of the task. `hosted`: as PlacedShards has it.
+  /// sums_of_shards() of all devices or of some.
+  [[nodiscard]] std::vector<ShardSums> sums_of(const ShardBatch& shards) const;
+  /// cost_of_sums(). `on`: the devices of the task.
   [[nodiscard]] PlanCost cost_of(const Task& on, std::span<const HostedPlan::OfDevice> hosted,
-                                 const ShardBatch& shards) const;
+                                 std::span<const ShardSums> sums) const {
+    return cost_of_sums(backend_, on, hosted, in_node_, sums);
+  }
 
  private:
   const Backend& backend_;
@@ -46,6 +50,7 @@ class PlacedPieces {
   std::vector<std::int64_t> lookups_;
   std::vector<std::int64_t> ids_;
   std::vector<std::optional<double>> prices_ms_;
+  bool any_price_ = false;
 };
 
 }  // namespace neuroshard

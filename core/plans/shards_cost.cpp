@@ -78,47 +78,56 @@ void add_hosted(const HostedPlan::OfDevice& hosted, DeviceCost& cost) {
   if (hosted.missing_bytes > 0) cost.free_bytes = std::min(cost.free_bytes, -hosted.missing_bytes);
 }
 
-PlanCost cost_of_shards(const Backend& backend, const PlacedShards& placed) {
-  const Task& task = placed.task;
+std::vector<ShardSums> sums_of_shards(const Backend& backend, const PlacedShards& placed) {
+  std::vector<ShardSums> all(placed.shards.size());
+  for (std::size_t shard = 0; shard < all.size(); ++shard) {
+    ShardSums& sums = all[shard];
+    const std::uint32_t first = placed.shards.offsets[shard];
+    const std::uint32_t end = placed.shards.offsets[shard + 1];
+    sums.slices = static_cast<int>(end - first);
+    for (std::uint32_t i = first; i < end; ++i) {
+      const std::uint32_t piece = placed.shards.piece_ids[i];
+      sums.lookups += placed.lookups[piece];
+      sums.memory += placed.memory[piece];
+      sums.dim_sum += placed.columns[piece];
+      if (!placed.prices_ms.empty() && placed.prices_ms[piece]) continue;
+      sums.ids += placed.ids[piece];
+      sums.columns += placed.columns[piece];
+    }
+  }
+  std::vector<float> tables_ms(all.size());
+  score_with_prices(backend, placed.embeddings, placed.shards, placed.prices_ms, tables_ms);
+  if (!std::ranges::all_of(tables_ms, is_cost)) require_costs_of_tables(backend, placed);
+  for (std::size_t shard = 0; shard < all.size(); ++shard) all[shard].tables_ms = tables_ms[shard];
+  return all;
+}
+
+PlanCost cost_of_sums(const Backend& backend, const Task& task,
+                      std::span<const HostedPlan::OfDevice> hosted, const InNodeTraffic& in_node,
+                      std::span<const ShardSums> sums) {
   const auto devices = static_cast<std::size_t>(task.devices);
   PlanCost cost;
   cost.devices.resize(devices);
   std::vector<float> dim_sums(devices);
   std::vector<std::int64_t> ids_of_devices;
+  std::vector<float> tables_ms(devices);
   for (std::size_t d = 0; d < devices; ++d) {
     DeviceCost& device = cost.devices[d];
-    const std::uint32_t first = placed.shards.offsets[d];
-    const std::uint32_t end = placed.shards.offsets[d + 1];
-    std::int64_t lookups = 0;
-    std::int64_t ids = 0;
-    std::int64_t priced_columns = 0;
-    for (std::uint32_t i = first; i < end; ++i) {
-      const std::uint32_t piece = placed.shards.piece_ids[i];
-      lookups += placed.lookups[piece];
-      device.memory += placed.memory[piece];
-      device.dim_sum += placed.columns[piece];
-      if (placed.prices_ms.empty() || !placed.prices_ms[piece]) {
-        ids += placed.ids[piece];
-      } else {
-        priced_columns += placed.columns[piece];
-      }
-    }
-    ids_of_devices.push_back(placed.in_node.ids(ids));
-    device.lookups = lookups_of(lookups);
-    device.slices = static_cast<int>(end - first);
+    device.memory = sums[d].memory;
+    device.dim_sum = sums[d].dim_sum;
+    device.lookups = lookups_of(sums[d].lookups);
+    device.slices = sums[d].slices;
     device.memory_bytes = device.memory.total_bytes();
     add_what_is_there(task, d, device);
-    if (!placed.hosted.empty()) add_hosted(placed.hosted[d], device);
-    const std::int64_t columns = device.dim_sum - priced_columns;
-    dim_sums[d] = static_cast<float>(placed.in_node.columns(static_cast<double>(columns)));
+    if (!hosted.empty()) add_hosted(hosted[d], device);
+    ids_of_devices.push_back(in_node.ids(sums[d].ids));
+    dim_sums[d] = static_cast<float>(in_node.columns(static_cast<double>(sums[d].columns)));
+    tables_ms[d] = sums[d].tables_ms;
   }
 
-  std::vector<float> tables_ms(devices);
   std::vector<float> backward_ms(devices);
   std::vector<float> offsets_ms(devices);
   std::vector<float> forward_ms(devices);
-  score_with_prices(backend, placed.embeddings, placed.shards, placed.prices_ms, tables_ms);
-  if (!std::ranges::all_of(tables_ms, is_cost)) require_costs_of_tables(backend, placed);
   require_costs(tables_ms, "the compute model", cost);
   const ComputeOnDevices compute = compute_on_devices(task);
   std::vector<float> compute_ms(devices);
@@ -147,6 +156,11 @@ PlanCost cost_of_shards(const Backend& backend, const PlacedShards& placed) {
   set_iterations(task.overlap, cost);
   cost.warning = warning_of(cost.devices, tables_ms);
   return cost;
+}
+
+PlanCost cost_of_shards(const Backend& backend, const PlacedShards& placed) {
+  return cost_of_sums(backend, placed.task, placed.hosted, placed.in_node,
+                      sums_of_shards(backend, placed));
 }
 
 }  // namespace neuroshard

@@ -37,7 +37,7 @@ PlanCost cost_of(const Backend& backend, const PricedPlan& priced) {
   }
   pieces.embed();
   const std::vector<std::uint32_t> ids = count_up<std::uint32_t>(offsets.back());
-  PlanCost cost = pieces.cost_of(task, hosted.devices, {offsets, ids});
+  PlanCost cost = pieces.cost_of(task, hosted.devices, pieces.sums_of({offsets, ids}));
   cost.hbm_shares = std::move(hosted.hbm_shares);
   cost.ssd_shares = std::move(hosted.ssd_shares);
   if (has_tables_on_every_device(plan)) {

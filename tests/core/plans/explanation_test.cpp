@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <memory>
 #include <span>
-#include <utility>
 
 #include "core/placement/forwarding_backend.h"
 #include "neuroshard/column_halvings.h"
@@ -277,19 +276,19 @@ TEST_F(Explanation, JoinsRowBlocksOfTheSameColumns) {
   EXPECT_EQ(explained.cuts[0].slices, 4);
 }
 
-/// Its device fails once it has priced the plan.
+/// Its device fails once it has priced the plan and summed it up.
 class FailingBackend final : public ForwardingBackend {
  public:
   explicit FailingBackend(const Backend& cpu) : ForwardingBackend(cpu) {}
 
   void score_shards(std::span<const float> embeddings, const ShardBatch& shards,
                     std::span<float> cost_ms) const override {
-    if (std::exchange(any_scored_, true)) throw Error("the device failed", ErrorKind::kBackend);
+    if (++scored_ > 2) throw Error("the device failed", ErrorKind::kBackend);
     inner().score_shards(embeddings, shards, cost_ms);
   }
 
  private:
-  mutable bool any_scored_ = false;
+  mutable int scored_ = 0;
 };
 
 TEST_F(Explanation, SaysThatADeviceFailed) {
