@@ -16,7 +16,7 @@ namespace neuroshard {
 
 // Enums whose values count from 0. Their names, in files, options and messages, are those of the
 // enumerators, which the compiler knows: kRowwiseAdagrad is "rowwise_adagrad". So the names are the
-// list of all values.
+// list of all values. Static variables are not exported, as others are of public enums.
 
 /// "kRowwiseAdagrad"; empty if `kValue` is none of the enumerators.
 template <auto kValue>
@@ -32,7 +32,7 @@ constexpr std::string_view enumerator() {
 
 /// "rowwise_adagrad", with a zero behind it.
 template <auto kValue>
-inline constexpr auto kNameOfValue = [] {
+static constexpr auto kNameOfValue = [] {
   constexpr std::string_view kSpelt = enumerator<kValue>();
   std::array<char, 2 * kSpelt.size()> name{};
   std::size_t end = 0;
@@ -54,13 +54,13 @@ constexpr std::size_t count_named() {
 }
 
 template <typename Value>
-inline constexpr auto kAllNamed = []<std::size_t... kIndex>(std::index_sequence<kIndex...>) {
+static constexpr auto kAllNamed = []<std::size_t... kIndex>(std::index_sequence<kIndex...>) {
   return std::array{static_cast<Value>(kIndex)...};
 }
 (std::make_index_sequence<count_named<Value>()>{});
 
 template <typename Value>
-inline constexpr auto kNames = []<std::size_t... kIndex>(std::index_sequence<kIndex...>) {
+static constexpr auto kNames = []<std::size_t... kIndex>(std::index_sequence<kIndex...>) {
   return std::array{std::string_view(kNameOfValue<static_cast<Value>(kIndex)>.data())...};
 }
 (std::make_index_sequence<count_named<Value>()>{});
