@@ -129,12 +129,19 @@ class Chain {
   void try_deduplicated(const StopCondition& stop);
   /// Wide and narrow slices on devices of their own.
   void try_widths(const StopCondition& stop);
-  /// Places all slices anew, as wide as they are. False: some slice has no place.
-  bool build_apart(WidthsApart apart);
-  /// Builds those of `tries` anew that cost least, so many at most, and lets each settle.
+  struct Apart {
+    WidthsApart widths;
+    /// As in Neighbourhoods::cut_by_width(); nothing: slices stay as wide as they are.
+    std::optional<double> whole_devices;
+  };
+  /// Places all slices anew. False: some slice has no place.
+  bool build_apart(const Apart& apart);
+  void settle_apart(std::span<const Apart> tries, std::size_t most, const StopCondition& stop);
+  /// Builds all of `tries`, those that cost least once more, so many at most, and lets each of
+  /// these settle.
   template <typename Try, typename BuildIt>
-  void settle_tries(std::vector<std::pair<double, Try>>& tries, std::size_t most,
-                    const BuildIt& build_it, const StopCondition& stop);
+  void settle_best(std::span<const Try> tries, std::size_t most, const BuildIt& build_it,
+                   const StopCondition& stop);
   /// The tables with most to do, each in another way.
   void try_ways(const StopCondition& stop);
   /// Settles the plan by one `part`th of the usual edits, by more if it lacks room.

@@ -19,6 +19,10 @@ constexpr std::size_t kNumbersThatSettle = 4;  // So many numbers of replicas.
 // So many placements of wide slices apart from others: fewer where rungs have settled before.
 constexpr std::size_t kWidthsThatSettle = 3;
 constexpr std::size_t kWidthsAfterRungs = 1;
+// Slices of fewer columns are not put apart from whole tables.
+constexpr int kNarrowColumns = 32;
+// Tables times devices, of all plans that are tried with whole tables apart.
+constexpr std::size_t kPlacesOfApart = 500'000;
 
 constexpr std::size_t kTablesOfWays = 6;
 constexpr double kWorstWay = 1.15;  // Over the current plan's cost, before it settles.
@@ -322,29 +326,29 @@ void Chain::settle_if_near(const StopCondition& stop) {
 }
 
 template <typename Try, typename BuildIt>
-void Chain::settle_tries(std::vector<std::pair<double, Try>>& tries, std::size_t most,
-                         const BuildIt& build_it, const StopCondition& stop) {
-  std::ranges::stable_sort(tries, {}, &std::pair<double, Try>::first);
-  if (tries.size() > most) tries.resize(most);
-  for (const auto& [cost_ms, one] : tries) {
+void Chain::settle_best(std::span<const Try> tries, std::size_t most, const BuildIt& build_it,
+                        const StopCondition& stop) {
+  std::vector<std::pair<double, const Try*>> built;
+  for (const Try& one : tries) {
+    if (stop.reached()) return;
+    begin_edits();
+    if (!build_it(one) || !apply_rebuilt()) continue;
+    built.emplace_back(rung_ms(), &one);
+    prices_.undo(before_);
+  }
+  std::ranges::stable_sort(built, {}, &std::pair<double, const Try*>::first);
+  if (built.size() > most) built.resize(most);
+  for (const auto& [cost_ms, one] : built) {
     if (cost_ms > kWorstRung * current_ms_ || stop.reached()) return;
     begin_edits();
-    if (build_it(one) && apply_rebuilt()) settle_and_keep(1, stop);
+    if (build_it(*one) && apply_rebuilt()) settle_and_keep(1, stop);
   }
 }
 
 void Chain::try_replicas(const StopCondition& stop) {
-  std::vector<std::pair<double, std::size_t>> numbers;
-  for (const std::size_t number : numbers_of_replicas()) {
-    if (stop.reached()) return;
-    begin_edits();
-    if (!build_replicas(number) || !apply_rebuilt()) continue;
-    numbers.emplace_back(rung_ms(), number);
-    prices_.undo(before_);
-  }
-  settle_tries(
-      numbers, kNumbersThatSettle, [&](std::size_t number) { return build_replicas(number); },
-      stop);
+  settle_best<std::size_t>(
+      numbers_of_replicas(), kNumbersThatSettle,
+      [&](std::size_t number) { return build_replicas(number); }, stop);
 }
 
 // An operator on every device has a fixed cost, and a lookup costs more beside wider tables. So a
@@ -361,39 +365,53 @@ void Chain::try_deduplicated(const StopCondition& stop) {
   }
 }
 
-bool Chain::build_apart(WidthsApart apart) {
-  rebuild_.begin();
-  rebuild_.keep_apart(apart);
-  for (const int t : state_.tables()) rebuild_.replace(t);
+bool Chain::build_apart(const Apart& apart) {
+  if (apart.whole_devices) {
+    if (!neighbourhoods_.cut_by_width(rebuild_, apart.widths, *apart.whole_devices)) return false;
+  } else {
+    rebuild_.begin();
+    rebuild_.keep_apart(apart.widths);
+    for (const int t : state_.tables()) rebuild_.replace(t);
+  }
   count_rebuild();
   return builds_by_heads() ? rebuild_.place(0.0) : rebuild_.place_by_loads(false);
+}
+
+void Chain::settle_apart(std::span<const Apart> tries, std::size_t most,
+                         const StopCondition& stop) {
+  settle_best(
+      tries, most, [&](const Apart& apart) { return build_apart(apart); }, stop);
 }
 
 // Edits of one slice seldom free a device of its wide ones.
 void Chain::try_widths(const StopCondition& stop) {
   std::set<int> widths;
+  int most_columns = 0;
   for (const int t : state_.tables()) {
-    if (ways_.is_everywhere(state_.way_of(t))) continue;
+    const Way way = state_.way_of(t);
+    if (ways_.is_everywhere(way)) continue;
     for (const int id : state_.of_table(t)) {
       widths.insert(static_cast<int>(std::bit_ceil(static_cast<unsigned>(state_.slice(id).width))));
     }
+    if (way != Way::kDevice) continue;
+    most_columns = std::max(most_columns, state_.task().tables[static_cast<std::size_t>(t)].dim);
   }
-  if (widths.size() < 2) return;
-  widths.erase(std::prev(widths.end()));
-  std::vector<std::pair<double, WidthsApart>> tries;
+  if (!widths.empty()) widths.erase(std::prev(widths.end()));
+  std::vector<Apart> tries;
   for (const int width : widths) {
-    for (const int more : {0, 1}) {
-      if (stop.reached()) return;
-      const WidthsApart apart{.columns = width, .more_devices = more};
-      begin_edits();
-      if (!build_apart(apart) || !apply_rebuilt()) continue;
-      tries.emplace_back(rung_ms(), apart);
-      prices_.undo(before_);
+    for (const int more : {0, 1}) tries.push_back({{width, more}, std::nullopt});
+  }
+  settle_apart(tries, order_.rungs > 0 ? kWidthsAfterRungs : kWidthsThatSettle, stop);
+  tries.clear();
+  const double devices = ways_.devices();
+  for (const double whole : std::set{0.5, 1.0, 2.0, devices / 4.0, devices / 2.0}) {
+    if (whole >= devices) break;
+    for (int width = kNarrowColumns; width < most_columns; width *= 2) {
+      for (const int more : {0, 1}) tries.push_back({{width, more}, whole});
     }
   }
-  settle_tries(
-      tries, order_.rungs > 0 ? kWidthsAfterRungs : kWidthsThatSettle,
-      [&](WidthsApart apart) { return build_apart(apart); }, stop);
+  tries.resize(std::min(tries.size(), kPlacesOfApart / places()));
+  settle_apart(tries, 1, stop);
 }
 
 // A single table may be worth as much as many, and few draws find it.

@@ -24,6 +24,7 @@ constexpr double kNoise = 0.03;
 constexpr std::size_t kMostTables = 9;
 constexpr std::size_t kMostOfDevices = 12;
 constexpr double kLeastAddedMs = 1e-6;
+constexpr double kLeastOfWhole = 0.5;      // Share of a whole table that there has to be time for.
 constexpr std::size_t kMostHeads = 65536;  // Placing takes no more.
 
 bool has(const std::vector<int>& tables, int table) {
@@ -287,6 +288,50 @@ void Neighbourhoods::cut_others_anew(Rebuild& rebuild, const std::vector<int>& c
     rebuild.take_out(t);
     rebuild.put_in(t, cut_by_load(t, share * all_ms));
   }
+}
+
+bool Neighbourhoods::cut_by_width(Rebuild& rebuild, WidthsApart apart, double whole_devices) const {
+  struct Wide {
+    int table;
+    int slices;       // Narrow ones.
+    double whole_ms;  // Time that it takes without them,
+    double gain_ms;   // and by which they take more.
+  };
+  const TableWays& ways = state_.ways();
+  ShardCatalog& catalog = state_.catalog();
+  double all_ms = 0.0;
+  std::vector<Wide> wide;
+  std::vector<int> others;
+  for (const int t : state_.tables()) {
+    for (const int id : state_.of_table(t)) {
+      state_.for_each_shard(state_.slice(id),
+                            [&](int, int shard) { all_ms += prices_.added_ms(shard); });
+    }
+    const int dim = state_.task().tables[static_cast<std::size_t>(t)].dim;
+    if (state_.way_of(t) != Way::kDevice || dim <= apart.columns) {
+      others.push_back(t);
+      continue;
+    }
+    const auto added_ms = [&](int width) {
+      return prices_.added_ms(catalog.shard(catalog.all_rows(t), width));
+    };
+    Wide one{t, (dim - 1) / apart.columns + 1, added_ms(dim), -added_ms(dim)};
+    for (const int width : ways.widths(t, Way::kDevice, one.slices)) one.gain_ms += added_ms(width);
+    wide.push_back(one);
+  }
+  if (wide.empty()) return false;
+  std::ranges::stable_sort(wide, std::greater<>(), &Wide::gain_ms);
+  rebuild.begin();
+  rebuild.keep_apart(apart);
+  double left_ms = whole_devices * all_ms / ways.devices();
+  for (const Wide& one : wide) {
+    const bool is_whole = kLeastOfWhole * one.whole_ms <= left_ms;
+    if (is_whole) left_ms -= one.whole_ms;
+    rebuild.take_out(one.table);
+    rebuild.put_in(one.table, {Way::kDevice, is_whole ? 1 : one.slices});
+  }
+  for (const int t : others) rebuild.replace(t);
+  return true;
 }
 
 TableCut Neighbourhoods::cut_by_load(int table, double all_ms) const {

@@ -10,42 +10,20 @@
 #include "core/base/random.h"
 #include "plain_table.h"
 #include "repetitions.h"
+#include "search/moves/two_widths.h"
 #include "search/state/task_state.h"
 
 namespace neuroshard {
 namespace {
 
-constexpr int kWide = 64;
-constexpr int kNarrow = 16;
-
-Task task_of_two_widths(Random& random) {
-  Task task;
-  task.devices = 2 + static_cast<int>(random.below(15));
-  task.memory_bytes = std::int64_t{1} << 40;
-  const auto tables = 2 * task.devices + static_cast<int>(random.below(20));
-  for (int i = 0; i < tables; ++i) {
-    const int dim = random.below(2) == 0 ? kWide : kNarrow;
-    task.tables.push_back(
-        testing::plain_table(1000 << random.below(10), dim, 1 << random.below(5)));
-  }
-  return task;
-}
-
-/// A plan of whole tables, all of them on the first device.
-Plan plan_on_one_device(const Task& task) {
-  Plan plan{.slices = whole_tables(task),
-            .shards = std::vector<std::vector<int>>(static_cast<std::size_t>(task.devices))};
-  for (std::size_t t = 0; t < task.tables.size(); ++t) {
-    plan.shards.front().push_back(static_cast<int>(t));
-  }
-  return plan;
-}
+using testing::kNarrow;
+using testing::kWide;
 
 /// Rebuilds all tables of a task.
 class Placed : private testing::TaskState {
  public:
   explicit Placed(const Task& task)
-      : TaskState(task, plan_on_one_device(task)), rebuild_(state, prices, random_) {
+      : TaskState(task, testing::plan_on_one_device(task)), rebuild_(state, prices, random_) {
     prices.price_state();
   }
 
@@ -69,7 +47,7 @@ TEST(Rebuild, KeepsWideSlicesOnAsManyDevicesAsTheyFill) {
   int apart_on_some = 0;
   for (const std::uint64_t seed : testing::Seeds(testing::repetitions(40))) {
     Random random(seed);
-    const Task task = task_of_two_widths(random);
+    const Task task = testing::task_of_two_widths(random);
     Placed placed(task);
     const int more = static_cast<int>(random.below(2));
     ASSERT_TRUE(placed.place({.columns = kNarrow, .more_devices = more}, random.below(2) == 0));
@@ -116,7 +94,7 @@ TEST(Rebuild, KeepsNothingApartWithoutRoom) {
 
 TEST(Rebuild, ForgetsWhatWasKeptApart) {
   Random random(3);
-  const Task task = task_of_two_widths(random);
+  const Task task = testing::task_of_two_widths(random);
   Placed placed(task);
   ASSERT_TRUE(placed.place({}, false));
   const std::vector<StateSlice> before = placed.slices();
