@@ -30,13 +30,13 @@ struct PlacedShards {
   ShardBatch shards;
 };
 
-/// What the pieces of one device add up to.
+/// Sums of the pieces of one device.
 struct ShardSums {
   int slices = 0;
   SliceMemory memory;
   std::int64_t dim_sum = 0;
-  std::int64_t columns = 0;  ///< Of pieces without a price.
-  std::int64_t ids = 0;      ///< Of these.
+  std::int64_t columns = 0;  ///< Columns of pieces without a price,
+  std::int64_t ids = 0;      ///< and their ids.
   std::int64_t lookups = 0;
   float tables_ms = 0.0F;  ///< Compute cost on a device that computes as predicted.
 };

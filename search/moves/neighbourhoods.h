@@ -31,9 +31,9 @@ class Neighbourhoods {
     return whole_ms_[static_cast<std::size_t>(table)];
   }
   /// Takes out all slices, to be placed anew with wide ones apart. Tables with all rows on devices
-  /// that are wider than `apart.columns` are cut: as many as fill `whole_devices` devices are whole,
-  /// those that gain most by it, and others are in slices of at most so many columns. False: none
-  /// is wider.
+  /// that are wider than `apart.columns` are cut: as many as fill `whole_devices` devices are
+  /// whole, those that gain most by it, and others are in slices of at most so many columns. False:
+  /// none is wider.
   [[nodiscard]] bool cut_by_width(Rebuild& rebuild, WidthsApart apart, double whole_devices) const;
   /// Slices on devices, each of which takes no more than a device's share of `all_ms`.
   [[nodiscard]] TableCut cut_by_load(int table, double all_ms) const;

@@ -58,7 +58,7 @@ TEST(TrainCompute, LearnsThePublishedData) {
   EXPECT_GT(accuracy.kendall_tau, 0.92);
 }
 
-// What a seed trains does not depend on the compiler's order of arguments.
+// A seed trains the same weights whatever the compiler's order of arguments.
 TEST(TrainCompute, DrawsTheTableNetworkBeforeTheHead) {
   const ComputeSamples samples = first_samples(40);
   const auto numbers = count_up<std::uint32_t>(samples.size());
