@@ -305,6 +305,8 @@ void check_shards(const std::vector<std::vector<int>>& shards,
 
 std::string PlanProblem::message() const { return what + "; " + remedy; }
 
+std::string_view name_of(PlanProblem::Kind kind) { return name_or_unknown(kind); }
+
 std::vector<PlanProblem> check_plan(const Plan& plan, const Task& task) {
   std::vector<PlanProblem> problems;
   add_tiling_problems(plan, task, problems);

@@ -2,7 +2,6 @@
 
 #include "core/tables/exchange_fields.h"
 #include "neuroshard/host_memory.h"
-#include "neuroshard/plan_check.h"
 #include "neuroshard/pooling.h"
 #include "neuroshard/replica_gradients.h"
 #include "neuroshard/rules.h"
@@ -27,8 +26,6 @@ std::string_view name_of(Optimizer optimizer) { return name_or_unknown(optimizer
 Optimizer optimizer_from_name(std::string_view name) {
   return named(all_optimizers(), name, "optimizer");
 }
-
-std::string_view name_of(PlanProblem::Kind kind) { return name_or_unknown(kind); }
 
 std::span<const Pooling> all_poolings() { return kAllNamed<Pooling>; }
 std::string_view name_of(Pooling pooling) { return name_or_unknown(pooling); }

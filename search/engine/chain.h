@@ -59,7 +59,7 @@ class Chain {
   /// Goes on from the plan of `other`, a chain of the same task and ways, if that is cheaper now.
   void follow(const Chain& other);
   /// Goes on from the plan as it is by at most so many edits of tabu_search(), in place of run().
-  /// Of symmetric models; with others it does nothing.
+  /// Does nothing unless models are symmetric.
   void search_neighbourhoods(std::uint64_t edits, const StopCondition& stop);
 
   /// The best plan so far that fits and is cheaper than the start, about at this cost, the price of
@@ -129,12 +129,15 @@ class Chain {
   void try_deduplicated(const StopCondition& stop);
   /// Wide and narrow slices on devices of their own.
   void try_widths(const StopCondition& stop);
+  /// Some whole tables and narrow slices of others on devices of their own.
+  void try_whole_tables(const StopCondition& stop);
+  /// All slices are placed anew, the wide ones apart from others.
   struct Apart {
     WidthsApart widths;
     /// As in Neighbourhoods::cut_by_width(); nothing: slices stay as wide as they are.
     std::optional<double> whole_devices;
   };
-  /// Places all slices anew. False: some slice has no place.
+  /// False: some slice has no place, or nothing is to be cut.
   bool build_apart(const Apart& apart);
   void settle_apart(std::span<const Apart> tries, std::size_t most, const StopCondition& stop);
   /// Builds all of `tries`, those that cost least once more, so many at most, and lets each of

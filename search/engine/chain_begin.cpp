@@ -71,7 +71,9 @@ void Chain::begin(const StopCondition& stop) {
 
 void Chain::settle_start(const StopCondition& stop) {
   settle_whole(stop);
-  if (!moves_are_limited()) try_widths(stop);
+  if (moves_are_limited()) return;
+  try_widths(stop);
+  try_whole_tables(stop);
 }
 
 void Chain::run_more_rungs(const StopCondition& stop) {
@@ -386,15 +388,11 @@ void Chain::settle_apart(std::span<const Apart> tries, std::size_t most,
 // Edits of one slice seldom free a device of its wide ones.
 void Chain::try_widths(const StopCondition& stop) {
   std::set<int> widths;
-  int most_columns = 0;
   for (const int t : state_.tables()) {
-    const Way way = state_.way_of(t);
-    if (ways_.is_everywhere(way)) continue;
+    if (ways_.is_everywhere(state_.way_of(t))) continue;
     for (const int id : state_.of_table(t)) {
       widths.insert(static_cast<int>(std::bit_ceil(static_cast<unsigned>(state_.slice(id).width))));
     }
-    if (way != Way::kDevice) continue;
-    most_columns = std::max(most_columns, state_.task().tables[static_cast<std::size_t>(t)].dim);
   }
   if (!widths.empty()) widths.erase(std::prev(widths.end()));
   std::vector<Apart> tries;
@@ -402,7 +400,16 @@ void Chain::try_widths(const StopCondition& stop) {
     for (const int more : {0, 1}) tries.push_back({{width, more}, std::nullopt});
   }
   settle_apart(tries, order_.rungs > 0 ? kWidthsAfterRungs : kWidthsThatSettle, stop);
-  tries.clear();
+}
+
+// No rebuild of a few tables makes some whole where all others get narrow.
+void Chain::try_whole_tables(const StopCondition& stop) {
+  int most_columns = 0;
+  for (const int t : state_.tables()) {
+    if (state_.way_of(t) != Way::kDevice) continue;
+    most_columns = std::max(most_columns, state_.task().tables[static_cast<std::size_t>(t)].dim);
+  }
+  std::vector<Apart> tries;
   const double devices = ways_.devices();
   for (const double whole : std::set{0.5, 1.0, 2.0, devices / 4.0, devices / 2.0}) {
     if (whole >= devices) break;

@@ -303,10 +303,7 @@ bool Neighbourhoods::cut_by_width(Rebuild& rebuild, WidthsApart apart, double wh
   std::vector<Wide> wide;
   std::vector<int> others;
   for (const int t : state_.tables()) {
-    for (const int id : state_.of_table(t)) {
-      state_.for_each_shard(state_.slice(id),
-                            [&](int, int shard) { all_ms += prices_.added_ms(shard); });
-    }
+    for (const int id : state_.of_table(t)) all_ms += prices_.added_ms(state_.slice(id));
     const int dim = state_.task().tables[static_cast<std::size_t>(t)].dim;
     if (state_.way_of(t) != Way::kDevice || dim <= apart.columns) {
       others.push_back(t);

@@ -191,8 +191,7 @@ void Rebuild::set_wide_devices() {
   double wide_ms = 0.0;
   double all_ms = 0.0;
   for (const auto& [slice, key] : pending_) {
-    double added_ms = 0.0;
-    state_.for_each_shard(slice, [&](int, int shard) { added_ms += prices_.added_ms(shard); });
+    const double added_ms = prices_.added_ms(slice);
     all_ms += added_ms;
     if (slice.width > apart_.columns) wide_ms += added_ms;
   }

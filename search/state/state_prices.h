@@ -124,6 +124,12 @@ class StatePrices {
     if (load.hosted == nullptr) return ms;
     return ms + fetch_ms(state_.catalog().hosted(load, 0), of_all_, hosts_.front());
   }
+  /// All shards of a slice add so much.
+  [[nodiscard]] double added_ms(const StateSlice& slice) const {
+    double ms = 0.0;
+    state_.for_each_shard(slice, [&](int, int shard) { ms += added_ms(shard); });
+    return ms;
+  }
   [[nodiscard]] std::int64_t missing_bytes(std::size_t device, std::int64_t bytes,
                                            const HostCurve* hosted) const {
     if (hosted != nullptr) return host_point_of(device, *hosted).missing_bytes;
