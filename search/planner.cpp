@@ -152,16 +152,18 @@ std::optional<PlanResult> Planner::Impl::out_of_reach(const Task& task) const {
   return result;
 }
 
+Task Planner::Impl::with_least_buffers(Task task) {
+  if (task.exchange.deduplicate_by_table || task.exchange.hot_rows) {
+    for (Table& table : task.tables) table.memory.batch_size = 0;
+  }
+  return task;
+}
+
 void Planner::Impl::settle_reason(const Task& planned, const PlanRequest& request,
                                   PlanResult& result) const {
   std::optional<Infeasibility>& why = result.infeasible;
   if (!why) return;
-  Task task = planned;
-  // Tables that are deduplicated, or have hot rows, may have smaller buffers. Nothing is proven by
-  // them.
-  if (task.exchange.deduplicate_by_table || task.exchange.hot_rows) {
-    for (Table& table : task.tables) table.memory.batch_size = 0;
-  }
+  const Task task = with_least_buffers(planned);
   if (why->kind == Infeasibility::Kind::kPacking) {
     const StopCondition stop(request.deadline, request.stop);
     if (std::optional<Infeasibility> proof = proof_of_infeasibility(task, stop)) {
@@ -318,7 +320,10 @@ PlanResult Planner::Impl::plan_anew(const Task& stated, const PlanRequest& reque
   // Plans are priced again and again.
   std::optional<Task> with_popularity;
   const bool is_asked = stated.host.bytes > 0 || request.storage.touched_in_samples > 0.0;
-  if (is_asked) with_popularity.emplace(with_known_popularity(stated));
+  if (is_asked) {
+    const StopCondition stop(request.deadline, request.stop);
+    with_popularity.emplace(with_known_popularity(stated, stop));
+  }
   const Task& task = with_popularity ? *with_popularity : stated;
   std::optional<PlanResult> in_hbm = plan_in_hbm(task, request, effort, alone);
   if (in_hbm &&

@@ -40,13 +40,6 @@ std::optional<Task> on_least_devices(const Task& task) {
   return least;
 }
 
-/// Whether all devices together have too little memory. That is not known where plans may
-/// deduplicate tables or keep hot rows, whose buffers are smaller.
-bool lack_memory(const Task& task) {
-  if (task.exchange.deduplicate_by_table || task.exchange.hot_rows) return false;
-  return total_bytes(task) > total_room_bytes(task);
-}
-
 }  // namespace
 
 PlanResult Planner::Impl::plan_by_portfolio(const Task& task, const PlanRequest& request,
@@ -62,7 +55,7 @@ PlanResult Planner::Impl::plan_by_portfolio(const Task& task, const PlanRequest&
   bool impossible = false;
   SearchStats stats;
   stats.backend = cpu->name();
-  if (lack_memory(task)) {
+  if (total_bytes(with_least_buffers(task)) > total_room_bytes(task)) {
     PlanResult result;
     result.infeasible = no_plan_found(task, false, stop);
     result.stats = std::move(stats);

@@ -56,9 +56,12 @@ std::vector<PopularRows> popularity_of(const Table& table) {
   return zipf_popularity(table.rows, (low + high) / 2.0);
 }
 
-Task with_known_popularity(const Task& task) {
+Task with_known_popularity(const Task& task, const StopCondition& stop) {
   Task known = task;
-  for (Table& table : known.tables) table.popularity = popularity_of(table);
+  for (Table& table : known.tables) {
+    if (stop.reached()) break;
+    table.popularity = popularity_of(table);
+  }
   return known;
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "neuroshard/stop_condition.h"
 #include "neuroshard/task.h"
 
 namespace neuroshard {
@@ -17,8 +18,8 @@ namespace neuroshard {
 /// concentrates lookups on rows as much as its access histogram says.
 [[nodiscard]] std::vector<PopularRows> popularity_of(const Table& table);
 
-/// All tables of the task state theirs.
-[[nodiscard]] Task with_known_popularity(const Task& task);
+/// All tables of the task state theirs; but not those that are left once `stop` is reached.
+[[nodiscard]] Task with_known_popularity(const Task& task, const StopCondition& stop = {});
 
 /// Says what is wrong with a stated curve of a table of so many rows, and what to do about it.
 /// Nothing if it is empty or fine.

@@ -1,11 +1,12 @@
 #include "search/engine/best_plans.h"
 
 #include <algorithm>
+#include <compare>
 #include <cstddef>
+#include <cstdint>
 #include <utility>
 #include <vector>
 
-#include "core/plans/sharding_kinds.h"
 #include "neuroshard/simulator.h"
 #include "search/canonical_task.h"
 
@@ -14,19 +15,51 @@ namespace neuroshard {
 // Costs closer than that are equal to models whose errors are some tenths of a percent.
 static constexpr double kTellApart = 1e-4;
 
-/// Whether all devices hold the same, however it is listed.
-static bool hold_the_same(const Task& task, const Plan& one, const Plan& other) {
-  const auto held = [&](const Plan& plan) {
-    std::vector<std::vector<HeldSlice>> tables = slices_by_table(task, plan);
-    for (std::vector<HeldSlice>& slices : tables) {
-      std::ranges::sort(slices, {}, [](const HeldSlice& held) {
-        return std::pair(held.slice.first_column, held.slice.first_row);
-      });
+namespace {
+
+struct HeldColumns {
+  int table;
+  int columns;
+  std::int64_t first_row;
+  std::int64_t rows;
+  auto operator<=>(const HeldColumns&) const = default;
+};
+
+struct OnDevice {
+  std::size_t alike = 0;  ///< The first device that is like this one.
+  std::vector<HeldColumns> slices;
+  auto operator<=>(const OnDevice&) const = default;
+};
+
+}  // namespace
+
+/// What is on each device, by nodes. Devices that can take each other's place are in one order,
+/// whatever their order in the plan, and columns of a table are alike.
+static std::vector<std::vector<OnDevice>> held_by_nodes(const Task& task, const Plan& plan) {
+  std::vector<std::vector<OnDevice>> nodes;
+  const std::vector<Device>& listed = task.device_list;
+  for (std::size_t d = 0; d < plan.shards.size(); ++d) {
+    if (d % static_cast<std::size_t>(task.devices_per_node) == 0) nodes.emplace_back();
+    OnDevice& device = nodes.back().emplace_back();
+    if (!listed.empty()) {
+      device.alike =
+          static_cast<std::size_t>(std::ranges::find(listed, listed[d]) - listed.begin());
     }
-    return tables;
-  };
+    for (const int i : plan.shards[d]) {
+      const TableSlice& slice = plan.slices[static_cast<std::size_t>(i)];
+      device.slices.push_back({slice.table, slice.dim, slice.first_row, slice.rows});
+    }
+    std::ranges::sort(device.slices);
+  }
+  for (std::vector<OnDevice>& node : nodes) std::ranges::sort(node);
+  if (!task.links || task.links->levels.empty()) std::ranges::sort(nodes);
+  return nodes;
+}
+
+/// Whether the plans differ in nothing but names of devices and columns.
+static bool hold_the_same(const Task& task, const Plan& one, const Plan& other) {
   return one.replicas == other.replicas && one.deduplicated == other.deduplicated &&
-         one.hot_rows == other.hot_rows && held(one) == held(other);
+         one.hot_rows == other.hot_rows && held_by_nodes(task, one) == held_by_nodes(task, other);
 }
 
 BestPlans::BestPlans(const Backend& backend, const Task& task, const PlanRequest& request,

@@ -135,6 +135,17 @@ TEST(HotRows, NeverMakePlansDearerAndNoMoreEffortDoes) {
   EXPECT_GT(kept, 0);
 }
 
+TEST(HotRows, NothingIsSearchedWhereTablesAloneExceedAllMemory) {
+  const Planner planner(builtin_weights(), {.effort = Effort::kFast, .threads = 1});
+  Task task = popular_task(4);
+  task.exchange.deduplicate_by_table = true;
+  task.memory_bytes = 1'000'000;
+  const PlanResult result = planner.plan(task);
+  ASSERT_TRUE(result.infeasible);
+  EXPECT_EQ(result.infeasible->kind, Infeasibility::Kind::kTotalMemory);
+  EXPECT_EQ(result.stats.edits, 0U);
+}
+
 // Tables and their hot rows may have some more columns together, for which models count columns by
 // twos.
 TEST(HotRows, MayTakeDevicesToMoreColumnsThanModelsCountOneByOne) {

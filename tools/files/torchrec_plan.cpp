@@ -83,7 +83,7 @@ class PlanOfTorchrec {
     try {
       validate(plan_, task_);
     } catch (const Error& error) {
-      throw Error(modules.where() + ": " + error.what());
+      throw Error(modules.where() + ": the shards make no plan of the task: " + error.what());
     }
   }
 
@@ -147,6 +147,7 @@ class PlanOfTorchrec {
     }
     const JsonObject spec = sharding.object("sharding_spec");
     std::size_t number = 0;
+    std::uint64_t values = 0;
     for (const JsonValue item : spec.array("shards")) {
       const JsonObject shard(item, spec.place("shards") + ": shard " + std::to_string(number++));
       const auto [first_row, first_column] = pair_of(shard, "shard_offsets");
@@ -159,7 +160,13 @@ class PlanOfTorchrec {
           static_cast<int>(plan_.slices.size()));
       plan_.slices.push_back(
           {table, static_cast<int>(first_column), static_cast<int>(columns), first_row, rows});
+      values += static_cast<std::uint64_t>(rows * columns);
     }
+    const Table& whole = task_.tables[static_cast<std::size_t>(table)];
+    if (values == static_cast<std::uint64_t>(whole.rows * whole.dim)) return;
+    throw Error(spec.place("shards") + " of " + label(table) + " have " + std::to_string(values) +
+                " values together; in the task it has " + std::to_string(whole.rows) + " rows of " +
+                std::to_string(whole.dim) + " columns" + kGiveItsTask);
   }
 
   void require_device(const JsonObject& shard, int device) {

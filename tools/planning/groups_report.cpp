@@ -119,7 +119,10 @@ std::string page_of(const GroupsReport& report, const TextStyle& style) {
   };
   if (result.best) {
     const std::string options = options_of(report, result.plans[*result.best].task);
-    if (!options.empty()) {
+    if (options.empty()) {
+      add("a group",
+          "no option lists devices: other commands need the task with fewer \"devices\"");
+    } else {
       add("a group", "for other commands, one of the cheapest is: " + options);
       if (!report.task.tables.empty() && report.task.tables.front().memory.batch_size == 0) {
         add("note", "the task states no batch_size; with the option, buffers count, too");

@@ -108,6 +108,11 @@ int run_plan(const PlanCommand& command, Console& console) {
   const bool what_if = command.tasks.asks_what_if();
   require_valid(command, one);
   require_one_for_json(format, loaded.tasks.size(), "task");
+  if (format == OutputFormat::kJsonl && (command.bound || command.alternatives)) {
+    throw Error(
+        std::string(command.bound ? "--bound" : "--alternatives") +
+        " does not belong to --format jsonl, whose lines are plans alone; use table or json");
+  }
   if (command.list_shards && !(one && format == OutputFormat::kTable)) {
     throw Error("--list-shards belongs to --format table and one task; json and jsonl list them");
   }

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <chrono>
 #include <span>
+#include <thread>
 #include <vector>
 
 #include "core/base/count_up.h"
@@ -19,7 +20,7 @@ namespace neuroshard::tools {
 namespace {
 
 // Chunks of tasks that take about this long keep the progress bar moving and every thread, or a
-// GPU, busy; and are lost if an interrupt ends the program.
+// GPU, busy; and are lost if an interrupt ends the program. No chunk has fewer tasks than threads.
 constexpr double kChunkSeconds = 0.25;
 
 // A deadline is one of each task, so that they cannot be planned together.
@@ -41,7 +42,10 @@ template <typename Take>
 void plan_in_chunks(const PlanCommand& command, const Planner& planner, const LoadedTasks& loaded,
                     std::span<const std::size_t> numbers, ProgressBar& progress, const Take& take) {
   using Clock = std::chrono::steady_clock;
-  std::size_t chunk = 16;
+  const int threads = command.search.options().threads;
+  const std::size_t least = threads > 0 ? static_cast<std::size_t>(threads)
+                                        : std::max(1U, std::thread::hardware_concurrency());
+  std::size_t chunk = least;
   std::size_t done = loaded.tasks.size() - numbers.size();
   while (!numbers.empty()) {
     const auto now = numbers.first(std::min(chunk, numbers.size()));
@@ -53,7 +57,8 @@ void plan_in_chunks(const PlanCommand& command, const Planner& planner, const Lo
     const Clock::time_point start = Clock::now();
     const std::vector<PlanOutcome> outcomes =
         command.deadline_ms ? plan_one_by_one(command, planner, valid) : planner.plan_batch(valid);
-    if (std::chrono::duration<double>(Clock::now() - start).count() < kChunkSeconds) chunk *= 2;
+    const std::chrono::duration<double> taken = Clock::now() - start;
+    chunk = taken.count() < kChunkSeconds ? 2 * chunk : std::max(least, chunk / 2);
     auto next = outcomes.begin();
     for (const std::size_t i : now) {
       take(i, loaded.errors[i] ? PlanOutcome(*loaded.errors[i]) : *next++);

@@ -225,6 +225,13 @@ TEST(RowPopularity, IsEstimatedFromAHistogram) {
   }
 }
 
+TEST(RowPopularity, IsNotEstimatedOnceTimeIsUp) {
+  Task task{.tables = {Table{.rows = 1000, .dim = 64, .pooling_factor = 2.0}}, .devices = 1};
+  EXPECT_FALSE(with_known_popularity(task).tables.front().popularity.empty());
+  const StopCondition over([] { return true; });
+  EXPECT_TRUE(with_known_popularity(task, over).tables.front().popularity.empty());
+}
+
 TEST(RowPopularity, OfZipfIsWhatItsSumsAre) {
   for (const double exponent : {0.0, 0.5, 1.0, 1.05, 2.0}) {
     double sum = 0.0;

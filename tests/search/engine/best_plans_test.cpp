@@ -64,6 +64,45 @@ TEST(BestPlans, OthersGiveWayToAnyThatIsCheaper) {
   EXPECT_EQ(found.best().alternatives.size(), 1U);
 }
 
+/// Of four tables in two slices each, so many alternatives are kept of plans of these shards, of
+/// which the first is the cheapest.
+std::size_t alternatives_of(const Task& task,
+                            const std::vector<std::vector<std::vector<int>>>& plans) {
+  const CpuBackend backend = testing::cpu_backend_of(builtin_weights());
+  const PlanRequest request{.alternatives = 10};
+  BestPlans found(backend, task, request);
+  for (const auto& shards : plans) {
+    Plan plan{.slices = {}, .shards = shards};
+    for (int table = 0; table < 4; ++table) {
+      for (const int column : {0, 32}) plan.slices.push_back({table, column, 32, 0, 1'000'000});
+    }
+    found.consider(plan);
+  }
+  return found.best().alternatives.size();
+}
+
+TEST(BestPlans, AlternativesDifferInMoreThanNamesOfDevicesAndColumns) {
+  Task task{.tables = testing::equal_tables(4, 1'000'000, 64, 10.0),
+            .devices = 4,
+            .memory_bytes = bytes_from_gib(10.0)};
+  task.devices_per_node = 2;
+  const std::vector<std::vector<int>> plan{{0, 2}, {1, 4}, {3, 6}, {5, 7}};
+  const std::vector<std::vector<int>> other{{0, 2}, {1, 3}, {4, 6}, {5, 7}};
+  const std::vector<std::vector<int>> with_other_columns{{1, 2}, {0, 4}, {3, 6}, {5, 7}};
+  const std::vector<std::vector<int>> with_other_devices{{4, 1}, {0, 2}, {3, 6}, {5, 7}};
+  const std::vector<std::vector<int>> with_other_nodes{{3, 6}, {5, 7}, {0, 2}, {1, 4}};
+  const std::vector<std::vector<int>> across_nodes{{3, 6}, {1, 4}, {0, 2}, {5, 7}};
+  EXPECT_EQ(alternatives_of(task, {plan, other}), 1U);
+  EXPECT_EQ(alternatives_of(task, {plan, with_other_columns}), 0U);
+  EXPECT_EQ(alternatives_of(task, {plan, with_other_devices, plan, with_other_nodes}), 0U);
+  EXPECT_EQ(alternatives_of(task, {plan, across_nodes}), 1U);
+  // Devices that differ are not each other.
+  task.device_list.assign(4, {.memory_bytes = task.memory_bytes});
+  for (const std::size_t fast : {1, 3}) task.device_list[fast].speed = 1.5;
+  EXPECT_EQ(alternatives_of(task, {plan, with_other_devices}), 1U);
+  EXPECT_EQ(alternatives_of(task, {plan, with_other_nodes}), 0U);
+}
+
 TEST(BestPlans, AlternativesArePlacedOtherwiseAndNotJustListedSo) {
   const Task task = nearly_equal_tables();
   const CpuBackend backend = testing::cpu_backend_of(builtin_weights());

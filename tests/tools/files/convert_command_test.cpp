@@ -162,7 +162,12 @@ TEST(Convert, SaysWhatIsWrongWithATorchrecPlan) {
   EXPECT_THAT(error([&](json& ebc) { shard(ebc)["shard_sizes"] = {32}; }),
               HasSubstr("shard_sizes has 1 numbers; give [rows, columns]"));
   EXPECT_THAT(error([&](json& ebc) { shard(ebc)["shard_offsets"][1] = 28; }),
-              HasSubstr("t.json: "));
+              HasSubstr("the shards make no plan of the task: "));
+  EXPECT_THAT(
+      error([&](json& ebc) { shard(ebc)["shard_sizes"][0] = 999; }),
+      AllOf(HasSubstr("t.json"),
+            HasSubstr("shards of table 0 'ebc.user' have 63968 values together; in the task "
+                      "it has 1000 rows of 64 columns; give the task")));
   EXPECT_THAT(error([](json& ebc) { ebc["user"]["sharding_spec"] = nullptr; }),
               HasSubstr("sharding_spec: a table of the type 'column_wise' needs shards"));
   EXPECT_THAT(error([](json& ebc) { ebc["user"].erase("sharding_type"); }),

@@ -100,6 +100,18 @@ TEST(GroupsCommand, ShowsATable) {
   EXPECT_EQ(lines_of(groups_of({"--sizes", "4", "--format", "jsonl"}).out).size(), 2U);
 }
 
+TEST(GroupsCommand, SaysThatNoOptionListsDevices) {
+  const TemporaryFolder folder;
+  const std::string task = folder.write("task.json", R"({"format": "neuroshard.task", "version": 1,
+    "devices": [{}, {"speed": 2}, {}, {"speed": 2}], "memory_gb": 4,
+    "tables": [{"row": 100000, "dim": 64, "pooling_factor": 5}]})");
+  const Outcome outcome =
+      run_command("groups", {"--task", task, "--sizes", "2", "--layouts", "consecutive"});
+  EXPECT_EQ(outcome.code, kExitOk) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("no option lists devices"));
+  EXPECT_THAT(outcome.out, Not(HasSubstr("--devices")));
+}
+
 TEST(GroupsCommand, SaysWhatCannotBe) {
   const auto error_of = [&](std::vector<std::string> more) {
     const Outcome outcome = groups_of(std::move(more));

@@ -211,6 +211,18 @@ TEST(PlanCommand, JsonLinesHaveTheResultOfEveryTask) {
   }
 }
 
+TEST(PlanCommand, JsonLinesHaveNeitherAlternativesNorABound) {
+  for (const std::vector<std::string>& option :
+       {std::vector<std::string>{"--alternatives", "2"}, {"--bound"}}) {
+    const TemporaryFolder folder;
+    std::vector<std::string> args = first_tasks(folder, 1, {"--format", "jsonl"});
+    args.insert(args.end(), option.begin(), option.end());
+    const Outcome outcome = run_command("plan", args);
+    EXPECT_EQ(outcome.code, kExitBadInput);
+    EXPECT_THAT(outcome.err, HasSubstr(option.front() + " does not belong to --format jsonl"));
+  }
+}
+
 TEST(PlanCommand, InvalidTasksDoNotCostTheOthers) {
   const TemporaryFolder folder;
   const std::string bad = "0,856 8,8\n0,1 8,7\n";
