@@ -72,8 +72,8 @@ struct Planner::Impl {
   /// Why no way of sharding that rules leave a table is one that this planner has.
   [[nodiscard]] std::optional<PlanResult> out_of_reach(const Task& task) const;
   [[nodiscard]] ShardingMeans means_of(const Task& task) const;
-  /// What plans of the task need at least: tables that are deduplicated, or have hot rows, may have
-  /// smaller buffers.
+  /// No plan needs less memory than this task does: tables that are deduplicated, or have hot rows,
+  /// may have smaller buffers than theirs.
   [[nodiscard]] static Task with_least_buffers(Task task);
   /// Says why there is no plan as far as that is proven before the request's end.
   void settle_reason(const Task& planned, const PlanRequest& request, PlanResult& result) const;

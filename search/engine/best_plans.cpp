@@ -33,7 +33,7 @@ struct OnDevice {
 
 }  // namespace
 
-/// What is on each device, by nodes. Devices that can take each other's place are in one order,
+/// Slices of each device, by nodes. Devices that can take each other's place are in one order,
 /// whatever their order in the plan, and columns of a table are alike.
 static std::vector<std::vector<OnDevice>> held_by_nodes(const Task& task, const Plan& plan) {
   std::vector<std::vector<OnDevice>> nodes;

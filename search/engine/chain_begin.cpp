@@ -36,7 +36,7 @@ constexpr std::size_t kPlacesOfRungs = 500'000;
 constexpr std::size_t kPlacesByHeads = 200'000;
 constexpr std::size_t kPlacesOfFirstClimb = 600'000;
 constexpr std::size_t kPlacesOfClimb = 1'500'000;
-constexpr std::size_t kMostBuilds = 200;
+constexpr std::size_t kMostBuilds = 100;
 constexpr double kWorstRung = 1.3;     // Over the current plan's cost.
 constexpr double kLeastGain = 0.0005;  // Cuts are taken in place of a rung's for no less.
 // Fewer builds anneal nothing.

@@ -64,8 +64,7 @@ TEST(BestPlans, OthersGiveWayToAnyThatIsCheaper) {
   EXPECT_EQ(found.best().alternatives.size(), 1U);
 }
 
-/// Of four tables in two slices each, so many alternatives are kept of plans of these shards, of
-/// which the first is the cheapest.
+/// How many alternatives are kept where plans of four tables in two slices each have these shards.
 std::size_t alternatives_of(const Task& task,
                             const std::vector<std::vector<std::vector<int>>>& plans) {
   const CpuBackend backend = testing::cpu_backend_of(builtin_weights());
