@@ -55,7 +55,10 @@ PlanResult Planner::Impl::plan_by_portfolio(const Task& task, const PlanRequest&
   bool impossible = false;
   SearchStats stats;
   stats.backend = cpu->name();
-  if (total_bytes(with_least_buffers(task)) > total_room_bytes(task)) {
+  const auto lacks_memory = [room = total_room_bytes(task)](const Task& of) {
+    return total_bytes(of) > room;
+  };
+  if (lacks_memory(task) && lacks_memory(with_least_buffers(task))) {
     PlanResult result;
     result.infeasible = no_plan_found(task, false, stop);
     result.stats = std::move(stats);
