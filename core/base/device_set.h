@@ -14,7 +14,7 @@ class DeviceSet {
  public:
   /// None of them, or all.
   explicit DeviceSet(std::size_t devices, bool all = false)
-      : devices_(devices), words_((devices + 63) / 64, all ? ~std::uint64_t{0} : 0) {
+      : words_((devices + 63) / 64, all ? ~std::uint64_t{0} : 0) {
     if (all && devices % 64 != 0) words_.back() <<= 64 - devices % 64;
   }
 
@@ -70,7 +70,6 @@ class DeviceSet {
  private:
   static std::uint64_t bit(std::size_t device) { return std::uint64_t{1} << (63 - device % 64); }
 
-  std::size_t devices_;
   std::vector<std::uint64_t> words_;
 };
 
