@@ -1,9 +1,9 @@
 #include "search/engine/best_plans.h"
 
 #include <algorithm>
-#include <compare>
 #include <cstddef>
 #include <cstdint>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -15,23 +15,10 @@ namespace neuroshard {
 // Costs closer than that are equal to models whose errors are some tenths of a percent.
 static constexpr double kTellApart = 1e-4;
 
-namespace {
-
-struct HeldColumns {
-  int table;
-  int columns;
-  std::int64_t first_row;
-  std::int64_t rows;
-  auto operator<=>(const HeldColumns&) const = default;
-};
-
-struct OnDevice {
-  std::size_t alike = 0;  ///< The first device that is like this one.
-  std::vector<HeldColumns> slices;
-  auto operator<=>(const OnDevice&) const = default;
-};
-
-}  // namespace
+/// Table, number of columns, first row, and rows.
+using HeldColumns = std::tuple<int, int, std::int64_t, std::int64_t>;
+/// The first device that is like this one, and its slices.
+using OnDevice = std::pair<std::size_t, std::vector<HeldColumns>>;
 
 /// Slices of each device, by nodes. Devices that can take each other's place are in one order,
 /// whatever their order in the plan, and columns of a table are alike.
@@ -40,16 +27,15 @@ static std::vector<std::vector<OnDevice>> held_by_nodes(const Task& task, const 
   const std::vector<Device>& listed = task.device_list;
   for (std::size_t d = 0; d < plan.shards.size(); ++d) {
     if (d % static_cast<std::size_t>(task.devices_per_node) == 0) nodes.emplace_back();
-    OnDevice& device = nodes.back().emplace_back();
+    auto& [alike, slices] = nodes.back().emplace_back();
     if (!listed.empty()) {
-      device.alike =
-          static_cast<std::size_t>(std::ranges::find(listed, listed[d]) - listed.begin());
+      alike = static_cast<std::size_t>(std::ranges::find(listed, listed[d]) - listed.begin());
     }
     for (const int i : plan.shards[d]) {
       const TableSlice& slice = plan.slices[static_cast<std::size_t>(i)];
-      device.slices.push_back({slice.table, slice.dim, slice.first_row, slice.rows});
+      slices.emplace_back(slice.table, slice.dim, slice.first_row, slice.rows);
     }
-    std::ranges::sort(device.slices);
+    std::ranges::sort(slices);
   }
   for (std::vector<OnDevice>& node : nodes) std::ranges::sort(node);
   if (!task.links || task.links->levels.empty()) std::ranges::sort(nodes);
