@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <chrono>
 #include <optional>
-#include <thread>
 #include <utility>
 
 #include "core/placement/team_backend.h"
@@ -93,9 +92,7 @@ Planner::Impl::Impl(CostModels cost_models, PlannerOptions planner_options, cons
       ranges(cost_models),
       ways(ways_for(options, cost_models, *cpu)),
       models(std::move(cost_models)),
-      threads(options.threads > 0
-                  ? options.threads
-                  : std::max(1, static_cast<int>(std::thread::hardware_concurrency()))) {
+      threads(thread_count(options.threads)) {
   if (options.policy) policy.emplace(select_cpu_kernels(cpu->name()), *options.policy);
 }
 

@@ -34,14 +34,17 @@ void wait_while(const std::atomic<std::uint32_t>& value, std::uint32_t old) {
 
 }  // namespace
 
+int thread_count(int threads) {
+  return threads > 0 ? threads
+                     : static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+}
+
 std::thread ThreadTeam::start_thread(std::function<void()> serve) {
   return std::thread(std::move(serve));
 }
 
 ThreadTeam::ThreadTeam(int threads, const StartThread& start)
-    : wanted_(threads > 0 ? static_cast<std::size_t>(threads)
-                          : std::max(1U, std::thread::hardware_concurrency())),
-      process_(getpid()) {
+    : wanted_(static_cast<std::size_t>(thread_count(threads))), process_(getpid()) {
   others_.reserve(wanted_ - 1);
   for (std::size_t thread = 1; thread < wanted_; ++thread) {
     try {

@@ -16,6 +16,9 @@
 
 namespace neuroshard {
 
+/// `threads`, or one per core if it is 0.
+[[nodiscard]] int thread_count(int threads);
+
 /// Threads that share out numbered jobs, again and again. Jobs may be as short as ten microseconds:
 /// idle threads spin for a while before they sleep, since a search comes back with its next level
 /// in no time, and a round does not wait for threads that the system has not woken yet.

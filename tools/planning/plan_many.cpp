@@ -1,11 +1,11 @@
 #include <algorithm>
 #include <chrono>
 #include <span>
-#include <thread>
 #include <vector>
 
 #include "core/base/count_up.h"
 #include "core/base/fingerprint.h"
+#include "core/base/thread_team.h"
 #include "core/tables/table_kind.h"
 #include "neuroshard/error.h"
 #include "neuroshard/plan_file.h"
@@ -42,9 +42,7 @@ template <typename Take>
 void plan_in_chunks(const PlanCommand& command, const Planner& planner, const LoadedTasks& loaded,
                     std::span<const std::size_t> numbers, ProgressBar& progress, const Take& take) {
   using Clock = std::chrono::steady_clock;
-  const int threads = command.search.options().threads;
-  const std::size_t least = threads > 0 ? static_cast<std::size_t>(threads)
-                                        : std::max(1U, std::thread::hardware_concurrency());
+  const auto least = static_cast<std::size_t>(thread_count(command.search.options().threads));
   std::size_t chunk = least;
   std::size_t done = loaded.tasks.size() - numbers.size();
   while (!numbers.empty()) {
